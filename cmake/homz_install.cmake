@@ -1,0 +1,15 @@
+# Installs libraries, headers and a package for find_package(homz).
+include(CMakePackageConfigHelpers)
+
+install(TARGETS homz_core homz_codecs EXPORT homz
+  ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+foreach(layer core codecs)
+  install(DIRECTORY ${layer} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/homz FILES_MATCHING PATTERN "*.hpp")
+endforeach()
+set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/homz)
+install(EXPORT homz NAMESPACE homz:: FILE homz-targets.cmake DESTINATION ${package_dir})
+configure_package_config_file(cmake/homz-config.cmake.in ${PROJECT_BINARY_DIR}/homz-config.cmake
+  INSTALL_DESTINATION ${package_dir})
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/homz-config-version.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/homz-config.cmake ${PROJECT_BINARY_DIR}/homz-config-version.cmake
+  DESTINATION ${package_dir})

@@ -1,0 +1,40 @@
+# Options, build type and the interface targets that every target of homz links.
+option(HOMZ_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
+option(HOMZ_TOOLS "Build the programs" ON)
+option(HOMZ_WERROR "Treat warnings as errors" OFF)
+set(HOMZ_SANITIZE "" CACHE STRING "Sanitizers, as in address,undefined or thread")
+
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "Release, Debug, ..." FORCE)
+endif()
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)  # the HDF5 plugin is a shared object
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
+
+# Same bytes on every machine: no contraction of a * b + c into one rounding, set here once for all targets.
+add_library(homz_deterministic_fp INTERFACE)
+target_compile_options(homz_deterministic_fp INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off>)
+
+add_library(homz_warnings INTERFACE)
+target_compile_options(homz_warnings INTERFACE
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic $<$<BOOL:${HOMZ_WERROR}>:-Werror>>)
+
+if(HOMZ_SANITIZE)
+  add_compile_options(-fsanitize=${HOMZ_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  add_link_options(-fsanitize=${HOMZ_SANITIZE})
+endif()
+
+# homz_add_library(core SOURCES a.cpp ... LINK x ...): target homz_core, alias and export homz::core.
+function(homz_add_library name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LINK;PRIVATE_LINK" ${ARGN})
+  add_library(homz_${name} ${ARG_SOURCES})
+  add_library(homz::${name} ALIAS homz_${name})
+  set_target_properties(homz_${name} PROPERTIES EXPORT_NAME ${name})
+  target_compile_features(homz_${name} PUBLIC cxx_std_20)
+  target_include_directories(homz_${name} PUBLIC
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/homz>)
+  target_link_libraries(homz_${name}
+    PUBLIC ${ARG_LINK}
+    PRIVATE $<BUILD_INTERFACE:homz_deterministic_fp> $<BUILD_INTERFACE:homz_warnings> ${ARG_PRIVATE_LINK})
+endfunction()

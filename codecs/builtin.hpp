@@ -1,0 +1,11 @@
+// The codecs that come with homz.
+#pragma once
+
+#include "core/registry.hpp"
+
+namespace homz {
+
+// A registry of all built-in codecs; programs add their own to it before they use it.
+Registry& registry();
+
+}  // namespace homz

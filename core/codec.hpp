@@ -1,0 +1,74 @@
+// What a codec is. Codecs are stateless and thread-safe: one constant object each, listed in codecs/builtin.cpp.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "core/exec.hpp"
+#include "core/field.hpp"
+#include "core/memory.hpp"
+#include "core/status.hpp"
+#include "core/stream_header.hpp"
+
+namespace homz {
+
+struct CodecInfo {
+  CodecId id;  // for ever
+  std::string_view name;
+  std::uint8_t version;  // of the payload's layout; decoders refuse other versions
+  bool lossless;         // returns every bit and ignores the error bound
+  std::string_view summary;
+  std::string_view options;  // what parse() takes, for help and error texts: "level=1..19, shuffle=0|1"
+};
+
+// What a payload is made from, beside the data: all of it travels in the stream header.
+struct Encoding {
+  Field field;
+  double abs_error = 0;                    // > 0 for a lossy codec, in units of the data
+  std::optional<std::uint64_t> fill_bits;  // values with this bit pattern return bit for bit and cost next to nothing
+  CodecParams params{};
+};
+
+// Bytes. The payload of any data lies between the two bounds.
+struct Footprint {
+  std::uint64_t min_payload = 0;  // a shorter payload is refused before memory is taken for the data
+  std::uint64_t max_payload = 0;  // capacity that encode() may count on
+  std::uint64_t encode_scratch = 0;
+  std::uint64_t decode_scratch = 0;
+};
+
+class Codec {
+ public:
+  // What encode() reports instead of a size when the payload would be larger than the data: the data is then stored
+  // as it is, and what encode() has written is of no use.
+  static constexpr std::uint64_t kIncompressible = std::numeric_limits<std::uint64_t>::max();
+
+  virtual ~Codec() = default;
+  virtual const CodecInfo& info() const noexcept = 0;
+
+  // Options as in "mode=outlier,dim=2"; the error names the option and what it takes.
+  virtual Result<CodecParams> parse(std::string_view options) const = 0;
+  // The inverse of parse(), for reports; params come from a stream and can be anything: unknown ones are an error.
+  virtual Result<std::string> describe(const CodecParams& params) const = 0;
+
+  // Also the place where params that do not suit the field are refused.
+  virtual Result<Footprint> footprint(const Encoding& encoding, Exec exec) const = 0;
+
+  // Preconditions of both: data holds exactly field.bytes() bytes (any alignment on the host), field.count() > 0,
+  // payload and scratch have the sizes that footprint() tells, no two buffers overlap, all live in exec.space.
+  // Nothing is allocated, nothing synchronised, and nothing is written outside the buffers.
+
+  // Writes the payload and its size to *payload_bytes (in exec.space), or kIncompressible there. Every finite value x
+  // comes back as x' with |x - x'| <= abs_error in exact arithmetic; every other value bit for bit. The bytes depend
+  // on the encoding and the data alone. Does not fail for lack of capacity.
+  virtual Status encode(const Encoding& encoding, ConstBytes data, Bytes payload, Bytes scratch,
+                        std::uint64_t* payload_bytes, Exec exec) const = 0;
+
+  // Writes all of data. The payload may be hostile: every length in it is checked before use (corrupt_stream).
+  virtual Status decode(const Encoding& encoding, ConstBytes payload, Bytes data, Bytes scratch, Exec exec) const = 0;
+};
+
+}  // namespace homz

@@ -1,0 +1,33 @@
+// The whole job in one call each, with memory from the heap: for programs that do not manage their own.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "core/buffer.hpp"
+#include "core/stream.hpp"
+
+namespace homz {
+
+// A stream in memory, as long as it is (its buffer may have been larger).
+struct Compressed {
+  Buffer buffer;
+  std::uint64_t bytes = 0;
+  ConstBytes stream() const noexcept { return buffer.bytes().first(bytes); }
+};
+
+
+// Resolves `bound` over the data (finite values that are not fill), then encodes.
+Result<Compressed> compress(const CodecChoice& choice, const Field& field, ConstBytes data, const ErrorBound& bound,
+                            std::optional<std::uint64_t> fill_bits, Exec exec);
+
+struct Decompressed {
+  StreamHeader header;
+  Buffer data;
+};
+
+// Refuses streams that declare more than `max_bytes` of data, before memory is taken for them.
+Result<Decompressed> decompress(const Registry& registry, ConstBytes stream, Exec exec,
+                                std::uint64_t max_bytes = UINT64_MAX);
+
+}  // namespace homz

@@ -1,0 +1,24 @@
+// The floating-point environment in which codecs run, whatever the host program has set.
+#pragma once
+
+#include <cfenv>
+
+namespace homz {
+
+// While it lives, this thread rounds to nearest, keeps subnormals (no FTZ, no DAZ) and traps nothing; then the
+// caller's environment returns, flags included. A stream's bytes and the error bound would depend on it otherwise.
+class FpEnvironment {
+ public:
+  FpEnvironment() noexcept {
+    std::fegetenv(&saved_);
+    std::fesetenv(FE_DFL_ENV);
+  }
+  ~FpEnvironment() { std::fesetenv(&saved_); }
+  FpEnvironment(const FpEnvironment&) = delete;
+  FpEnvironment& operator=(const FpEnvironment&) = delete;
+
+ private:
+  std::fenv_t saved_;
+};
+
+}  // namespace homz

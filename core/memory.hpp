@@ -1,0 +1,49 @@
+// Caller-owned memory: byte spans, and the arena that carves a scratch buffer into typed arrays.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace homz {
+
+using Bytes = std::span<std::byte>;
+using ConstBytes = std::span<const std::byte>;
+
+// Bump allocator over the caller's scratch, in 256-byte slots (what device memory wants).
+// One function per algorithm takes its arrays from an Arena: run with a counting arena it tells how much scratch
+// is needed, run with a carving one it hands it out. So the query and the use cannot disagree.
+class Arena {
+ public:
+  Arena() = default;                                                 // counting: take() returns nullptr
+  explicit Arena(Bytes storage) : base_(storage.data()), capacity_(storage.size()) {}  // carving
+
+  // An uninitialised array of `count` T, or nullptr when counting, when count is 0 or when the storage is used up
+  // (then fits() is false).
+  template <class T>
+  T* take(std::uint64_t count) {
+    const std::uint64_t start = used_;
+    used_ += (count * sizeof(T) + kSlot - 1) / kSlot * kSlot;
+    return base_ != nullptr && used_ <= capacity_ && count != 0 ? reinterpret_cast<T*>(aligned_base() + start)
+                                                                : nullptr;
+  }
+
+  // Bytes of scratch that make every take() so far succeed, whatever the alignment of the scratch.
+  std::uint64_t needed() const noexcept { return used_ == 0 ? 0 : used_ + kSlot; }
+  bool fits() const noexcept {
+    return used_ == 0 || (base_ != nullptr && used_ + (aligned_base() - base_) <= capacity_);
+  }
+
+ private:
+  static constexpr std::uint64_t kSlot = 256;
+  std::byte* aligned_base() const noexcept {
+    const auto address = reinterpret_cast<std::uintptr_t>(base_);
+    return base_ + (kSlot - address % kSlot) % kSlot;
+  }
+
+  std::byte* base_ = nullptr;
+  std::uint64_t capacity_ = 0;
+  std::uint64_t used_ = 0;
+};
+
+}  // namespace homz

@@ -1,0 +1,199 @@
+#include "core/stream.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "core/bits.hpp"
+#include "core/canary.hpp"
+#include "core/checksum.hpp"
+#include "core/constant.hpp"
+#include "core/fp_environment.hpp"
+#include "core/threads.hpp"
+
+namespace homz {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "values are stored as the machine has them: little-endian");
+
+Status require_host(Exec exec) {
+  if (exec.space == Space::host) return Status();
+  return Status(Code::unsupported, "streams on a device are not supported by this build of homz");
+}
+
+bool overlap(ConstBytes a, ConstBytes b) {
+  return !a.empty() && !b.empty() && a.data() < b.data() + b.size() && b.data() < a.data() + a.size();
+}
+
+Status check_buffers(ConstBytes input, ConstBytes output, ConstBytes scratch) {
+  if ((input.data() == nullptr && !input.empty()) || (output.data() == nullptr && !output.empty()))
+    return Status(Code::invalid_argument, "a null pointer was given for a buffer that is not empty");
+  if (overlap(input, output) || overlap(input, scratch) || overlap(output, scratch))
+    return Status(Code::invalid_argument, "input, output and scratch buffers overlap; give separate memory");
+  return Status();
+}
+
+Status check_size(const char* what, std::uint64_t given, std::uint64_t needed, Code code) {
+  if (given >= needed) return Status();
+  return Status(code, fmt::format("the {} has {} bytes, {} are needed", what, given, needed));
+}
+
+void copy(ConstBytes from, Bytes to, unsigned threads) {
+  constexpr std::uint64_t kSlice = 1 << 22;
+  parallel_for(ceil_div<std::uint64_t>(from.size(), kSlice), threads, [&](std::uint64_t task) {
+    const std::uint64_t first = task * kSlice;
+    std::memcpy(to.data() + first, from.data() + first, std::min<std::uint64_t>(kSlice, from.size() - first));
+  });
+}
+
+Encoding encoding_of(const StreamHeader& header) {
+  return Encoding{header.field, header.abs_error, header.fill_bits, header.params};
+}
+
+StreamHeader header_of(const Compression& compression) {
+  const CodecInfo& info = compression.choice.codec->info();
+  StreamHeader header;
+  header.codec = info.id;
+  header.codec_version = info.version;
+  header.field = compression.field;
+  header.abs_error = info.lossless ? 0 : compression.abs_error;
+  header.requested = compression.requested;
+  header.fill_bits = compression.fill_bits;
+  header.big_endian_origin = compression.big_endian_origin;
+  header.params = compression.choice.params;
+  return header;
+}
+
+// A lossy codec is of no use where every value must return exactly.
+bool codec_applies(const StreamHeader& header, const CodecInfo& info) {
+  return header.field.count() != 0 && (info.lossless || header.abs_error > 0);
+}
+
+Status store_payload(const Compression& compression, ConstBytes data, Bytes payload, Bytes scratch,
+                     StreamHeader* header, Exec exec) {
+  const Codec& codec = *compression.choice.codec;
+  header->representation = Representation::constant;
+  if (encode_constant(header->field, header->fill_bits, data, payload, scratch, &header->payload_bytes, exec.threads))
+    return Status();
+  if (codec_applies(*header, codec.info())) {
+    header->representation = Representation::coded;
+    HOMZ_TRY(codec.encode(encoding_of(*header), data, payload, scratch, &header->payload_bytes, exec));
+    if (header->payload_bytes != Codec::kIncompressible) return Status();
+  }
+  header->representation = Representation::stored;
+  header->payload_bytes = data.size();
+  copy(data, payload, exec.threads);
+  return Status();
+}
+
+Status check_compression(const Compression& compression) {
+  if (compression.choice.codec == nullptr) return Status(Code::invalid_argument, "no codec was chosen");
+  HOMZ_TRY(Field::make(compression.field.dtype,
+                       std::span(compression.field.extents).first(std::min<std::size_t>(compression.field.rank, 4)))
+               .status());
+  HOMZ_TRY(validate(compression.requested));
+  if (!(compression.abs_error >= 0) || compression.abs_error > std::numeric_limits<double>::max())
+    return Status(Code::invalid_argument,
+                  fmt::format("absolute error bound {}: must be finite and not negative", compression.abs_error));
+  return Status();
+}
+
+}  // namespace
+
+Result<StreamFootprint> footprint(const Compression& compression, Exec exec) {
+  HOMZ_TRY(require_host(exec));
+  HOMZ_TRY(check_compression(compression));
+  const StreamHeader header = header_of(compression);
+  Footprint codec_needs;
+  if (codec_applies(header, compression.choice.codec->info())) {
+    HOMZ_ASSIGN(codec_needs, compression.choice.codec->footprint(encoding_of(header), exec));
+  }
+  return StreamFootprint{StreamHeader::kBytes + std::max(codec_needs.max_payload, compression.field.bytes()),
+                         std::max(codec_needs.encode_scratch, constant_scratch(compression.field.count()))};
+}
+
+Status encode_stream(const Compression& compression, ConstBytes data, Bytes stream, Bytes scratch,
+                     std::uint64_t* stream_bytes, Exec exec) {
+  HOMZ_TRY(check_arithmetic());
+  const FpEnvironment environment;
+  HOMZ_ASSIGN(const StreamFootprint needed, footprint(compression, exec));
+  if (data.size() != compression.field.bytes())
+    return Status(Code::invalid_argument,
+                  fmt::format("the data has {} bytes, but {} of {} are {} bytes", data.size(),
+                              compression.field.shape_text(), to_string(compression.field.dtype),
+                              compression.field.bytes()));
+  HOMZ_TRY(check_size("stream buffer", stream.size(), needed.stream_bytes, Code::capacity));
+  HOMZ_TRY(check_size("scratch buffer", scratch.size(), needed.scratch_bytes, Code::capacity));
+  HOMZ_TRY(check_buffers(data, stream, scratch));
+
+  StreamHeader header = header_of(compression);
+  const Bytes payload = stream.subspan(StreamHeader::kBytes);
+  HOMZ_TRY(store_payload(compression, data, payload, scratch, &header, exec));
+  header.payload_checksum = checksum(payload.first(header.payload_bytes), exec.threads);
+  store(header, stream.first<StreamHeader::kBytes>());
+  *stream_bytes = StreamHeader::kBytes + header.payload_bytes;
+  return Status();
+}
+
+Result<OpenStream> open_stream(const Registry& registry, ConstBytes bytes, Exec exec) {
+  HOMZ_TRY(require_host(exec));
+  OpenStream stream;
+  HOMZ_ASSIGN(stream.header, load(bytes));
+  const StreamHeader& header = stream.header;
+  stream.payload = bytes.subspan(StreamHeader::kBytes);
+  if (stream.payload.size() != header.payload_bytes)
+    return Status(Code::corrupt_stream, fmt::format("the stream's payload has {} bytes, its header says {}: {}",
+                                                    stream.payload.size(), header.payload_bytes,
+                                                    stream.payload.size() < header.payload_bytes
+                                                        ? "it was cut off"
+                                                        : "something was appended"));
+  if (checksum(stream.payload, exec.threads) != header.payload_checksum)
+    return Status(Code::corrupt_stream, "the payload's checksum does not match: the stream is damaged");
+
+  stream.codec = registry.find(header.codec);
+  if (header.representation == Representation::stored && header.payload_bytes != header.field.bytes())
+    return Status(Code::corrupt_stream, "stored values of the wrong size");
+  if (header.representation != Representation::coded) return stream;
+  if (stream.codec == nullptr)
+    return Status(Code::unsupported, fmt::format("the stream was made by codec {}, which is not known here",
+                                                 static_cast<unsigned>(header.codec)));
+  const CodecInfo& info = stream.codec->info();
+  if (header.codec_version != info.version)
+    return Status(Code::unsupported, fmt::format("the stream was made by version {} of codec {}, this homz has version {}",
+                                                 header.codec_version, info.name, info.version));
+  if (!codec_applies(header, info))
+    return Status(Code::corrupt_stream, fmt::format("a stream of codec {} with bound {}", info.name, header.abs_error));
+  const auto needs = stream.codec->footprint(encoding_of(header), exec);
+  if (!needs.ok()) return Status(Code::corrupt_stream, needs.status().message());
+  if (header.payload_bytes < needs->min_payload)
+    return Status(Code::corrupt_stream, fmt::format("a payload of {} bytes cannot hold {} of {} (codec {})",
+                                                    header.payload_bytes, header.field.shape_text(),
+                                                    to_string(header.field.dtype), info.name));
+  stream.scratch_bytes = needs->decode_scratch;
+  return stream;
+}
+
+Status decode_stream(const OpenStream& stream, Bytes data, Bytes scratch, Exec exec) {
+  HOMZ_TRY(require_host(exec));
+  HOMZ_TRY(check_arithmetic());
+  const FpEnvironment environment;
+  const StreamHeader& header = stream.header;
+  if (data.size() != header.field.bytes())
+    return Status(Code::invalid_argument,
+                  fmt::format("the stream holds {} of {}, {} bytes; the buffer for it has {}",
+                              header.field.shape_text(), to_string(header.field.dtype), header.field.bytes(),
+                              data.size()));
+  HOMZ_TRY(check_size("scratch buffer", scratch.size(), stream.scratch_bytes, Code::capacity));
+  HOMZ_TRY(check_buffers(stream.payload, data, scratch));
+  switch (header.representation) {
+    case Representation::stored: copy(stream.payload, data, exec.threads); return Status();
+    case Representation::constant:
+      return decode_constant(header.field, header.fill_bits, stream.payload, data, exec.threads);
+    case Representation::coded: break;
+  }
+  return stream.codec->decode(encoding_of(header), stream.payload, data, scratch, exec);
+}
+
+}  // namespace homz

@@ -1,0 +1,56 @@
+// Streams: a header and a payload, made and read by any codec. This is the interface that programs use.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "core/codec.hpp"
+#include "core/registry.hpp"
+#include "core/stream_header.hpp"
+
+namespace homz {
+
+// All that determines a stream, beside the data.
+struct Compression {
+  CodecChoice choice;
+  Field field;
+  double abs_error = 0;  // from resolve(); 0 asks for exact values
+  ErrorBound requested;  // recorded in the header
+  std::optional<std::uint64_t> fill_bits;
+  bool big_endian_origin = false;
+};
+
+struct StreamFootprint {
+  std::uint64_t stream_bytes = 0;  // capacity for every outcome: at most the data and a header, unless a codec's option
+                                   // asks for its own layout at any price
+  std::uint64_t scratch_bytes = 0;
+};
+
+Result<StreamFootprint> footprint(const Compression& compression, Exec exec);
+
+// Compresses `data` (field.bytes() bytes, any alignment) into `stream`; *stream_bytes receives the size.
+// The bytes depend on the compression and the data alone. Buffers must not overlap, and have at least the sizes of
+// footprint(). The caller's floating-point environment plays no part and is restored.
+// Errors: invalid_argument, capacity, unsupported; on an error the content of `stream` is unspecified.
+Status encode_stream(const Compression& compression, ConstBytes data, Bytes stream, Bytes scratch,
+                     std::uint64_t* stream_bytes, Exec exec);
+
+// A stream that has been looked at: header and payload checked as far as that goes without memory for the data.
+struct OpenStream {
+  StreamHeader header;
+  const Codec* codec = nullptr;  // nullptr if the payload needs none and the codec is unknown here
+  ConstBytes payload;
+  std::uint64_t scratch_bytes = 0;  // for decode_stream
+};
+
+// Verifies header, length, both checksums, and that the codec is known in this version and could have made so small a
+// payload; so a caller may allocate header.field.bytes() afterwards, unless it sets a limit of its own: the
+// representation `constant` expands without limit by design.
+// Errors: corrupt_stream, unsupported.
+Result<OpenStream> open_stream(const Registry& registry, ConstBytes stream, Exec exec);
+
+// Decompresses into `data`, which must have exactly header.field.bytes() bytes. Hostile bytes give a Status, never a
+// fault. On an error `data` may hold decoded values up to the fault.
+Status decode_stream(const OpenStream& stream, Bytes data, Bytes scratch, Exec exec);
+
+}  // namespace homz

@@ -1,0 +1,56 @@
+// Threads over independent tasks. Threads are started for the call and joined before it returns: nothing survives a
+// fork or an unloaded library, and no task ever waits for another.
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <utility>
+
+#include "core/status.hpp"
+
+namespace homz {
+
+unsigned hardware_threads() noexcept;
+
+// A reference to a callable `void(std::uint64_t task)`; the callable outlives the call.
+class TaskRef {
+ public:
+  template <class F>
+  explicit TaskRef(F& f) noexcept
+      : object_(&f), call_([](void* object, std::uint64_t task) { (*static_cast<F*>(object))(task); }) {}
+  void operator()(std::uint64_t task) const { call_(object_, task); }
+
+ private:
+  void* object_;
+  void (*call_)(void*, std::uint64_t);
+};
+
+// Runs tasks 0..count-1, each once, in any order, under the standard floating-point environment (core/fp_environment).
+// `threads` = 0 means one a core. Where a thread cannot be started, fewer do the work. The tasks must not throw.
+void run_tasks(std::uint64_t count, unsigned threads, TaskRef task);
+
+template <class F>
+void parallel_for(std::uint64_t count, unsigned threads, F&& task) {
+  run_tasks(count, threads, TaskRef(task));
+}
+
+// The same for tasks that can fail: every task runs, and the failure of the lowest task is returned, so that the
+// message does not depend on the number of threads.
+template <class F>
+Status try_parallel_for(std::uint64_t count, unsigned threads, F&& task) {
+  std::mutex guard;
+  std::uint64_t failed_task = count;
+  Status failure;
+  parallel_for(count, threads, [&](std::uint64_t i) {
+    Status status = task(i);
+    if (status.ok()) return;
+    const std::lock_guard lock(guard);
+    if (i < failed_task) {
+      failed_task = i;
+      failure = std::move(status);
+    }
+  });
+  return failure;
+}
+
+}  // namespace homz
