@@ -10,6 +10,7 @@
 #include "core/exec.hpp"
 #include "core/field.hpp"
 #include "core/memory.hpp"
+#include "core/region.hpp"
 #include "core/status.hpp"
 #include "core/stream_header.hpp"
 
@@ -69,6 +70,14 @@ class Codec {
 
   // Writes all of data. The payload may be hostile: every length in it is checked before use (corrupt_stream).
   virtual Status decode(const Encoding& encoding, ConstBytes payload, Bytes data, Bytes scratch, Exec exec) const = 0;
+
+  // For codecs whose payloads can be read in parts: decodes a region (which is in the field and not empty) into data
+  // of just its size, without scratch. Such a codec verifies what it reads by checksums of its own: nobody has
+  // looked at the payload's.
+  virtual bool decodes_regions() const noexcept { return false; }
+  virtual Status decode_region(const Encoding&, const Region&, ConstBytes, Bytes, Exec) const {
+    return Status(Code::internal, "this codec decodes no regions");
+  }
 };
 
 }  // namespace homz

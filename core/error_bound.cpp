@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include "core/bits.hpp"
+#include "core/fp_environment.hpp"
 #include "core/text.hpp"
 #include "core/threads.hpp"
 
@@ -120,10 +121,11 @@ Result<double> resolve(const ErrorBound& bound, const ValueRange& range) {
   HOMZ_TRY(validate(bound));
   if (bound.mode == BoundMode::lossless) return 0.0;
   if (bound.mode == BoundMode::absolute) return bound.value;
+  const FpEnvironment environment;  // the bound is part of the stream
   if (range.empty() || range.min == range.max) return 0.0;
-  // Two steps down cover the error of pow.
+  // A part in 2^40 covers the errors of pow and of its argument, whatever the number of decibels.
   const double factor =
-      bound.mode == BoundMode::psnr ? toward_zero(toward_zero(std::pow(10.0, -bound.value / 20))) : bound.value;
+      bound.mode == BoundMode::psnr ? std::pow(10.0, -bound.value / 20) * (1 - 0x1p-40) : bound.value;
   const Span span = span_of(range);
   const double absolute = span.scale * multiply_down(span.value, factor);
   if (!std::isfinite(absolute))

@@ -28,7 +28,8 @@ bool overlap(ConstBytes a, ConstBytes b) {
 }
 
 Status check_buffers(ConstBytes input, ConstBytes output, ConstBytes scratch) {
-  if ((input.data() == nullptr && !input.empty()) || (output.data() == nullptr && !output.empty()))
+  const auto is_missing = [](ConstBytes buffer) { return buffer.data() == nullptr && !buffer.empty(); };
+  if (is_missing(input) || is_missing(output) || is_missing(scratch))
     return Status(Code::invalid_argument, "a null pointer was given for a buffer that is not empty");
   if (overlap(input, output) || overlap(input, scratch) || overlap(output, scratch))
     return Status(Code::invalid_argument, "input, output and scratch buffers overlap; give separate memory");
@@ -66,6 +67,11 @@ StreamHeader header_of(const Compression& compression) {
   return header;
 }
 
+Status verify_payload(const OpenStream& stream, Exec exec) {
+  if (checksum(stream.payload, exec.threads) == stream.header.payload_checksum) return Status();
+  return Status(Code::corrupt_stream, "the payload's checksum does not match: the stream is damaged");
+}
+
 // A lossy codec is of no use where every value must return exactly.
 bool codec_applies(const StreamHeader& header, const CodecInfo& info) {
   return header.field.count() != 0 && (info.lossless || header.abs_error > 0);
@@ -90,9 +96,16 @@ Status store_payload(const Compression& compression, ConstBytes data, Bytes payl
 
 Status check_compression(const Compression& compression) {
   if (compression.choice.codec == nullptr) return Status(Code::invalid_argument, "no codec was chosen");
-  HOMZ_TRY(Field::make(compression.field.dtype,
-                       std::span(compression.field.extents).first(std::min<std::size_t>(compression.field.rank, 4)))
-               .status());
+  const Field& field = compression.field;
+  const unsigned rank = std::min<unsigned>(field.rank, Field::kMaxRank);
+  HOMZ_ASSIGN(const Field sound, Field::make(field.dtype, std::span(field.extents).first(rank)));
+  if (sound != field)
+    return Status(Code::invalid_argument,
+                  fmt::format("a field of {} extents, or one with extents past its last, is not allowed: use 1 to {}",
+                              field.rank, Field::kMaxRank));
+  if (field.dtype == Dtype::f32 && compression.fill_bits.value_or(0) >> 32 != 0)
+    return Status(Code::invalid_argument,
+                  fmt::format("fill value {:#x} is not the bit pattern of an f32", *compression.fill_bits));
   HOMZ_TRY(validate(compression.requested));
   if (!(compression.abs_error >= 0) || compression.abs_error > std::numeric_limits<double>::max())
     return Status(Code::invalid_argument,
@@ -137,7 +150,7 @@ Status encode_stream(const Compression& compression, ConstBytes data, Bytes stre
   return Status();
 }
 
-Result<OpenStream> open_stream(const Registry& registry, ConstBytes bytes, Exec exec) {
+Result<OpenStream> open_stream(const Registry& registry, ConstBytes bytes, Exec exec, Verify verify) {
   HOMZ_TRY(require_host(exec));
   OpenStream stream;
   HOMZ_ASSIGN(stream.header, load(bytes));
@@ -149,12 +162,13 @@ Result<OpenStream> open_stream(const Registry& registry, ConstBytes bytes, Exec 
                                                     stream.payload.size() < header.payload_bytes
                                                         ? "it was cut off"
                                                         : "something was appended"));
-  if (checksum(stream.payload, exec.threads) != header.payload_checksum)
-    return Status(Code::corrupt_stream, "the payload's checksum does not match: the stream is damaged");
+  stream.payload_verified = verify == Verify::payload;
+  if (stream.payload_verified) HOMZ_TRY(verify_payload(stream, exec));
 
   stream.codec = registry.find(header.codec);
   if (header.representation == Representation::stored && header.payload_bytes != header.field.bytes())
     return Status(Code::corrupt_stream, "stored values of the wrong size");
+  if (header.representation == Representation::constant) stream.region_scratch_bytes = header.field.bytes();
   if (header.representation != Representation::coded) return stream;
   if (stream.codec == nullptr)
     return Status(Code::unsupported, fmt::format("the stream was made by codec {}, which is not known here",
@@ -172,6 +186,7 @@ Result<OpenStream> open_stream(const Registry& registry, ConstBytes bytes, Exec 
                                                     header.payload_bytes, header.field.shape_text(),
                                                     to_string(header.field.dtype), info.name));
   stream.scratch_bytes = needs->decode_scratch;
+  if (!stream.codec->decodes_regions()) stream.region_scratch_bytes = header.field.bytes() + stream.scratch_bytes;
   return stream;
 }
 
@@ -187,6 +202,7 @@ Status decode_stream(const OpenStream& stream, Bytes data, Bytes scratch, Exec e
                               data.size()));
   HOMZ_TRY(check_size("scratch buffer", scratch.size(), stream.scratch_bytes, Code::capacity));
   HOMZ_TRY(check_buffers(stream.payload, data, scratch));
+  if (!stream.payload_verified) HOMZ_TRY(verify_payload(stream, exec));
   switch (header.representation) {
     case Representation::stored: copy(stream.payload, data, exec.threads); return Status();
     case Representation::constant:
@@ -194,6 +210,32 @@ Status decode_stream(const OpenStream& stream, Bytes data, Bytes scratch, Exec e
     case Representation::coded: break;
   }
   return stream.codec->decode(encoding_of(header), stream.payload, data, scratch, exec);
+}
+
+Status decode_region(const OpenStream& stream, const Region& region, Bytes data, Bytes scratch, Exec exec) {
+  HOMZ_TRY(require_host(exec));
+  HOMZ_TRY(check_arithmetic());
+  const FpEnvironment environment;
+  const StreamHeader& header = stream.header;
+  HOMZ_ASSIGN(const Field part, field_of(region, header.field));
+  if (data.size() != part.bytes())
+    return Status(Code::invalid_argument, fmt::format("the region holds {} of {}, {} bytes; the buffer for it has {}",
+                                                      part.shape_text(), to_string(part.dtype), part.bytes(),
+                                                      data.size()));
+  HOMZ_TRY(check_size("scratch buffer", scratch.size(), stream.region_scratch_bytes, Code::capacity));
+  HOMZ_TRY(check_buffers(stream.payload, data, scratch));
+  if (data.empty()) return Status();
+  if (header.representation == Representation::coded && stream.codec->decodes_regions())
+    return stream.codec->decode_region(encoding_of(header), region, stream.payload, data, exec);
+  if (header.representation == Representation::stored) {
+    if (!stream.payload_verified) HOMZ_TRY(verify_payload(stream, exec));
+    copy_region(region, header.field, stream.payload, data);
+    return Status();
+  }
+  const Bytes whole = scratch.first(header.field.bytes());
+  HOMZ_TRY(decode_stream(stream, whole, scratch.subspan(whole.size()), exec));
+  copy_region(region, header.field, whole, data);
+  return Status();
 }
 
 }  // namespace homz

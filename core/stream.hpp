@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "core/codec.hpp"
+#include "core/region.hpp"
 #include "core/registry.hpp"
 #include "core/stream_header.hpp"
 
@@ -40,17 +41,29 @@ struct OpenStream {
   StreamHeader header;
   const Codec* codec = nullptr;  // nullptr if the payload needs none and the codec is unknown here
   ConstBytes payload;
-  std::uint64_t scratch_bytes = 0;  // for decode_stream
+  std::uint64_t scratch_bytes = 0;         // for decode_stream
+  std::uint64_t region_scratch_bytes = 0;  // for decode_region
+  bool payload_verified = true;            // its checksum; else that happens when all of the payload is read
+};
+
+enum class Verify : std::uint8_t {
+  payload,  // when the stream is opened
+  parts,    // what is read, when it is read: a region is then had without a look at the rest
 };
 
 // Verifies header, length, both checksums, and that the codec is known in this version and could have made so small a
 // payload; so a caller may allocate header.field.bytes() afterwards, unless it sets a limit of its own: the
 // representation `constant` expands without limit by design.
 // Errors: corrupt_stream, unsupported.
-Result<OpenStream> open_stream(const Registry& registry, ConstBytes stream, Exec exec);
+Result<OpenStream> open_stream(const Registry& registry, ConstBytes stream, Exec exec,
+                               Verify verify = Verify::payload);
 
 // Decompresses into `data`, which must have exactly header.field.bytes() bytes. Hostile bytes give a Status, never a
 // fault. On an error `data` may hold decoded values up to the fault.
 Status decode_stream(const OpenStream& stream, Bytes data, Bytes scratch, Exec exec);
+
+// Decompresses a region into `data`, which must have exactly the bytes of its values. Reads no more of the payload
+// than it needs if the values are stored or the codec decodes regions; else it decodes all of it into the scratch.
+Status decode_region(const OpenStream& stream, const Region& region, Bytes data, Bytes scratch, Exec exec);
 
 }  // namespace homz

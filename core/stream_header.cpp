@@ -147,7 +147,10 @@ Result<StreamHeader> load(ConstBytes stream) {
   HOMZ_ASSIGN(header.field, load_field(base));
   header.abs_error = load_double(base + kAbsErrorAt);
   HOMZ_ASSIGN(header.requested, load_bound(base, header.abs_error));
-  if ((required & kHasFill) != 0) header.fill_bits = load_le<std::uint64_t>(base + kFillAt);
+  const auto fill_bits = load_le<std::uint64_t>(base + kFillAt);
+  if ((required & kHasFill) != 0) header.fill_bits = fill_bits;
+  if ((!header.fill_bits && fill_bits != 0) || (header.field.dtype == Dtype::f32 && fill_bits >> 32 != 0))
+    return corrupt(fmt::format("fill value {:#x}", fill_bits));
   header.big_endian_origin = (required & kBigEndianOrigin) != 0;
   std::copy_n(base + kParamsAt, header.params.size(), header.params.begin());
   header.payload_bytes = load_le<std::uint64_t>(base + kPayloadBytesAt);

@@ -7,15 +7,19 @@
 #include <charconv>
 #include <cmath>
 
+#include "core/fp_environment.hpp"
+
 namespace homz {
 
 Result<double> parse_double(std::string_view text) {
   const std::string_view digits = !text.empty() && text.front() == '+' ? text.substr(1) : text;
   double value = 0;
+  const FpEnvironment environment;  // from_chars follows the rounding mode, and trips over traps
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
   if (error == std::errc::result_out_of_range)
     return Status(Code::invalid_argument, fmt::format("'{}' is outside the range of a double", text));
-  if (error != std::errc() || end != digits.data() + digits.size() || !std::isfinite(value))
+  if (error != std::errc() || end != digits.data() + digits.size() || !std::isfinite(value) ||
+      (digits.size() < text.size() && digits.starts_with('-')))
     return Status(Code::invalid_argument, fmt::format("'{}' is not a finite number", text));
   return value;
 }
@@ -65,6 +69,16 @@ Result<std::int64_t> Options::take_integer(std::string_view key, std::int64_t lo
                   fmt::format("option {}={}: give a whole number from {} to {}", key, *text, low, high));
   erase(key);
   return value;
+}
+
+Result<double> Options::take_positive(std::string_view key, double fallback) {
+  const std::string* text = find(key);
+  if (text == nullptr) return fallback;
+  const Result<double> value = parse_double(*text);
+  if (!value.ok() || !(*value > 0))
+    return Status(Code::invalid_argument, fmt::format("option {}={}: give a finite number above 0", key, *text));
+  erase(key);
+  return *value;
 }
 
 Result<std::size_t> Options::take_choice(std::string_view key, std::initializer_list<std::string_view> choices,

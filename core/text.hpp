@@ -23,6 +23,8 @@ class Options {
 
   // `fallback` where the key is absent; an error that names key and range where the value is outside [low, high].
   Result<std::int64_t> take_integer(std::string_view key, std::int64_t low, std::int64_t high, std::int64_t fallback);
+  // A finite number above 0.
+  Result<double> take_positive(std::string_view key, double fallback);
   // The position of the value among `choices`, which also spell the error.
   Result<std::size_t> take_choice(std::string_view key, std::initializer_list<std::string_view> choices,
                                   std::size_t fallback);

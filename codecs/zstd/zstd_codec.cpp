@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <zstd.h>
+#include <zstd_errors.h>
 
 #include <algorithm>
 #include <cstring>
@@ -169,8 +170,10 @@ class ZstdCodec final : public Codec {
       return Status();
     }
     std::byte* const raw = settings.shuffle ? space.shuffled + c * kChunk : target;
-    if (ZSTD_decompress(raw, length, frame, size) != length)
-      return Status(Code::corrupt_stream, fmt::format("zstd: chunk {} is damaged", c));
+    const std::size_t got = ZSTD_decompress(raw, length, frame, size);
+    if (ZSTD_getErrorCode(got) == ZSTD_error_memory_allocation)
+      return Status(Code::out_of_memory, fmt::format("zstd: {}", ZSTD_getErrorName(got)));
+    if (got != length) return Status(Code::corrupt_stream, fmt::format("zstd: chunk {} is damaged", c));
     if (settings.shuffle) unshuffle(raw, target, length / value_bytes, value_bytes);
     return Status();
   }

@@ -1,0 +1,64 @@
+#include "codecs/cuszp/cuszp_codec.hpp"
+
+#include <fmt/format.h>
+
+#include "codecs/cuszp/engine.hpp"
+#include "core/text.hpp"
+
+namespace homz {
+namespace {
+
+constexpr CodecInfo kInfo{
+    CodecId{2},         "cuszp", 1, false, "error-bounded: cuSZp V1's differences in blocks of 32",
+    "stored=auto|never"};
+
+Result<cuszp::Plan> plan_of(const CodecParams& params) {
+  CodecParams known{};
+  known[0] = params[0];
+  if (params[0] > std::byte{1} || params != known)
+    return Status(Code::invalid_argument, "cuszp: parameters of no known meaning");
+  return cuszp::Plan{cuszp::Mode::plain, 1, true, params[0] == std::byte{1}};
+}
+
+class CuszpCodec final : public Codec {
+ public:
+  const CodecInfo& info() const noexcept override { return kInfo; }
+
+  Result<CodecParams> parse(std::string_view text) const override {
+    HOMZ_ASSIGN(Options options, Options::parse(text));
+    HOMZ_ASSIGN(const auto stored, options.take_choice("stored", {"auto", "never"}, 0));
+    HOMZ_TRY(options.finish(kInfo.name, kInfo.options));
+    return CodecParams{static_cast<std::byte>(stored)};
+  }
+
+  Result<std::string> describe(const CodecParams& params) const override {
+    HOMZ_ASSIGN(const cuszp::Plan plan, plan_of(params));
+    return fmt::format("stored={}", plan.never_stored ? "never" : "auto");
+  }
+
+  Result<Footprint> footprint(const Encoding& encoding, Exec) const override {
+    HOMZ_ASSIGN(const cuszp::Plan plan, plan_of(encoding.params));
+    return cuszp::footprint(encoding, plan);
+  }
+
+  Status encode(const Encoding& encoding, ConstBytes data, Bytes payload, Bytes scratch,
+                std::uint64_t* payload_bytes, Exec exec) const override {
+    HOMZ_ASSIGN(const cuszp::Plan plan, plan_of(encoding.params));
+    return cuszp::encode(encoding, plan, data, payload, scratch, payload_bytes, exec);
+  }
+
+  Status decode(const Encoding& encoding, ConstBytes payload, Bytes data, Bytes scratch,
+                Exec exec) const override {
+    HOMZ_ASSIGN(const cuszp::Plan plan, plan_of(encoding.params));
+    return cuszp::decode(encoding, plan, payload, data, scratch, exec);
+  }
+};
+
+}  // namespace
+
+const Codec* cuszp_codec() noexcept {
+  static const CuszpCodec codec;
+  return &codec;
+}
+
+}  // namespace homz

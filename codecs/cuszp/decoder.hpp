@@ -1,0 +1,131 @@
+// Decoding on the host, in two passes over the payload: the metadata gives the places of the segments, then
+// these are decoded independently. Nothing in a payload is trusted.
+#pragma once
+
+#include <optional>
+
+#include "codecs/cuszp/segments.hpp"
+#include "core/threads.hpp"
+
+namespace homz::cuszp {
+
+inline Status corrupt(const char* what) {
+  return Status(Code::corrupt_stream, std::string("damaged payload of cuSZp blocks: ") + what);
+}
+
+template <class T, class Layout>
+class Decoder {
+ public:
+  Decoder(const Encoding& encoding, const Plan& plan, const Layout& layout, Bytes data, Segment* segments,
+          unsigned threads)
+      : plan_(plan),
+        layout_(layout),
+        quantiser_(encoding.abs_error),
+        fill_bits_(encoding.fill_bits),
+        data_(data.data()),
+        segments_(segments),
+        threads_(threads) {}
+
+  Status decode(ConstBytes payload) {
+    const std::uint64_t metadata = layout_.metadata_bytes();
+    if (payload.size() < metadata + kTrailerBytes) return corrupt("shorter than its metadata");
+    const std::uint64_t body = payload.size() - kTrailerBytes;
+    const auto upstream = load_le<std::uint64_t>(payload.data() + body);
+    if (upstream < metadata || upstream > body) return corrupt("the size of its blocks is impossible");
+    HOMZ_ASSIGN(
+        const ExceptionList exceptions,
+        ExceptionList::open(payload.subspan(upstream, body - upstream), layout_.positions(), sizeof(T)));
+    HOMZ_TRY(place_segments(payload.first(upstream), exceptions));
+    return try_parallel_for(segment_count(layout_), threads_, [&](std::uint64_t s) {
+      read_blocks(s, payload.data(), payload.data() + metadata + segments_[s].offset);
+      return patch(s, exceptions);
+    });
+  }
+
+ private:
+  static constexpr unsigned kDim = Layout::kDim;
+  static constexpr unsigned kValues = Block<kDim>::kValues;
+
+  Status place_segments(ConstBytes upstream, const ExceptionList& exceptions) {
+    const std::byte* const metadata = upstream.data();
+    const auto padding = upstream.first(layout_.metadata_bytes()).subspan(layout_.blocks());
+    if (Layout::kPadIsZero &&
+        std::any_of(padding.begin(), padding.end(), [](std::byte b) { return b != std::byte{0}; }))
+      return corrupt("blocks behind the end of the data");
+    const std::uint64_t count = segment_count(layout_);
+    HOMZ_TRY(try_parallel_for(count, threads_, [&](std::uint64_t s) { return measure(s, metadata); }));
+    for (std::uint64_t s = 0; s < count; ++s)
+      segments_[s].exceptions = exceptions.empty() ? ExceptionCounts{} : exceptions.row(s);
+    const Totals totals = scan(segments_, count);
+    if (totals.bytes != upstream.size() - layout_.metadata_bytes())
+      return corrupt("the sizes of its blocks do not add up to it");
+    if (totals.exceptions.fill_runs != 0 && !fill_bits_)
+      return exceptions_corrupt("fill values, but none is declared");
+    return Status();
+  }
+
+  Status measure(std::uint64_t s, const std::byte* metadata) const {
+    std::uint64_t bytes = 0;
+    const PlaceRange range(layout_, s);
+    for (std::uint64_t block = range.first; block < std::min(range.end, layout_.blocks()); ++block) {
+      Shape shape;
+      if (!read_shape<kDim>(metadata[block], plan_.mode, shape))
+        return corrupt("a metadata byte of no meaning");
+      bytes += shape.bytes(Block<kDim>::kPlaneBytes);
+    }
+    segments_[s].bytes = bytes;
+    return Status();
+  }
+
+  void read_blocks(std::uint64_t s, const std::byte* metadata, const std::byte* from) const {
+    const PlaceRange range(layout_, s);
+    for (std::uint64_t block = range.first; block < range.end; ++block) {
+      Shape shape;  // zero for the elements behind the last block
+      if (block < layout_.blocks()) read_shape<kDim>(metadata[block], plan_.mode, shape);
+      T values[kValues] = {};
+      if (!shape.zero()) read_block(from, shape, values);
+      scatter(values, layout_.place(block), layout_.count(), data_);
+      from += shape.bytes(Block<kDim>::kPlaneBytes);
+    }
+  }
+
+  void read_block(const std::byte* from, Shape shape, T (&values)[kValues]) const {
+    typename Block<kDim>::Values residuals, quanta;
+    unpack<kDim>(from, shape, residuals);
+    undo_residuals<kDim>(residuals, plan_.mode, quanta);
+    for (unsigned i = 0; i < kValues; ++i) values[i] = quantiser_.restore(quanta[i]);
+  }
+
+  // Puts the exceptions of a segment in their elements.
+  Status patch(std::uint64_t s, const ExceptionList& exceptions) const {
+    const PlaceRange range(layout_, s);
+    std::uint64_t block = range.end;  // none yet
+    Place<kDim> place;
+    bool astray = false;
+    const auto put = [&](std::uint32_t position, BitsOf<T> bits) {
+      if (block != range.first + position / kValues) {
+        block = range.first + position / kValues;
+        place = layout_.place(block);
+      }
+      const unsigned i = position % kValues;
+      if ((place.owned >> i & 1) != 0)
+        store_value(data_ + place.element(i) * sizeof(T), bits);
+      else
+        astray = true;
+    };
+    HOMZ_TRY(exceptions.visit<T>(
+        s, segments_[s].preceding,
+        [&](std::uint32_t position) { put(position, static_cast<BitsOf<T>>(*fill_bits_)); }, put));
+    return astray ? exceptions_corrupt("a position without an element") : Status();
+  }
+
+  Plan plan_;
+  Layout layout_;
+  Quantiser<T> quantiser_;
+  std::optional<std::uint64_t> fill_bits_;
+  std::byte* data_;
+  Segment* segments_;
+  unsigned threads_;
+};
+
+}  // namespace homz::cuszp

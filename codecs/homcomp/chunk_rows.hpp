@@ -1,0 +1,129 @@
+// Differences and sums within a chunk. Templates over the vector primitives V.
+#pragma once
+
+#include "codecs/homcomp/rows.hpp"
+
+namespace homz::homcomp {
+
+// ---- Along y and z: between a value and the one `distance` in front of it, in place.
+
+template <class V>
+void subtract_everywhere(std::uint32_t* values, unsigned count, std::uint32_t number) {
+  unsigned i = 0;
+  for (; i + V::kLanes <= count; i += V::kLanes)
+    V::store(values + i, V::load(values + i) - V::all(number));
+  for (; i < count; ++i) values[i] -= number;
+}
+
+// The first `distance` values have `front` in front of them.
+template <class V>
+void difference(std::uint32_t* values, unsigned count, unsigned distance, std::uint32_t front) {
+  unsigned end = count;  // what is behind it is done
+  if (distance >= V::kLanes)
+    for (; end >= distance + V::kLanes; end -= V::kLanes) {
+      std::uint32_t* const at = values + end - V::kLanes;
+      V::store(at, V::load(at) - V::load(at - distance));
+    }
+  for (; end > distance; --end) values[end - 1] -= values[end - 1 - distance];
+  if (front != 0) subtract_everywhere<V>(values, std::min(distance, count), front);
+}
+
+template <class V>
+void undo_difference(std::uint32_t* values, unsigned count, unsigned distance, std::uint32_t front) {
+  if (front != 0) subtract_everywhere<V>(values, std::min(distance, count), 0 - front);
+  unsigned start = distance;  // what is in front of it is done
+  if (distance >= V::kLanes)
+    for (; start + V::kLanes <= count; start += V::kLanes) {
+      std::uint32_t* const at = values + start;
+      V::store(at, V::load(at) + V::load(at - distance));
+    }
+  for (; start < count; ++start) values[start] += values[start - distance];
+}
+
+// Along z, then along y; the quanta of a box lie without gaps.
+template <class V>
+void difference_planes_and_rows(std::uint32_t* quanta, const Box& box, const Orders& orders) {
+  const auto front_z = static_cast<std::uint32_t>(orders.front_z());
+  const auto front_y = static_cast<std::uint32_t>(orders.front_y());
+  if (orders.z != 0)
+    for (unsigned at = 0; at < box.count(); at += box.slab())
+      difference<V>(quanta + at, box.slab(), box.plane(), front_z);
+  if (orders.y != 0)
+    for (unsigned at = 0; at < box.count(); at += box.plane())
+      difference<V>(quanta + at, box.plane(), box.row(), front_y);
+}
+
+template <class V>
+void undo_planes_and_rows(std::uint32_t* quanta, const Box& box, const Orders& orders) {
+  const auto front_z = static_cast<std::uint32_t>(orders.front_z());
+  const auto front_y = static_cast<std::uint32_t>(orders.front_y());
+  if (orders.y != 0)
+    for (unsigned at = 0; at < box.count(); at += box.plane())
+      undo_difference<V>(quanta + at, box.plane(), box.row(), front_y);
+  if (orders.z != 0)
+    for (unsigned at = 0; at < box.count(); at += box.slab())
+      undo_difference<V>(quanta + at, box.slab(), box.plane(), front_z);
+}
+
+// ---- Along x
+
+template <class V>
+struct Block {
+  typename V::Vec v[V::kVectors];
+
+  static Block load(const std::uint32_t* from) {
+    Block block;
+    for (unsigned i = 0; i < V::kVectors; ++i) block.v[i] = V::load(from + i * V::kLanes);
+    return block;
+  }
+  void store(std::uint32_t* to) const {
+    for (unsigned i = 0; i < V::kVectors; ++i) V::store(to + i * V::kLanes, v[i]);
+  }
+  std::uint32_t signs() const {
+    std::uint32_t mask = 0;
+    for (unsigned i = 0; i < V::kVectors; ++i) mask |= V::negative(v[i]) << i * V::kLanes;
+    return mask;
+  }
+  std::uint32_t not_zero() const {
+    std::uint32_t mask = 0;
+    for (unsigned i = 0; i < V::kVectors; ++i) mask |= V::not_zero(v[i]) << i * V::kLanes;
+    return mask;
+  }
+  std::uint32_t union_of() const {
+    typename V::Vec bits = v[0];
+    for (unsigned i = 1; i < V::kVectors; ++i) bits |= v[i];
+    return V::union_of(bits);
+  }
+  Block magnitudes() const {
+    Block sizes;
+    for (unsigned i = 0; i < V::kVectors; ++i) sizes.v[i] = V::magnitude(v[i]);
+    return sizes;
+  }
+};
+
+// Residuals of a block of order 0, 1 or 2 along x. The two values in front of the block can be read.
+template <class V>
+Block<V> difference_along_x(const std::uint32_t* values, unsigned order, const RowStarts& rows,
+                            std::uint32_t front) {
+  Block<V> block = Block<V>::load(values);
+  if (order == 0) {
+    if (front != 0)
+      for (auto& v : block.v) v -= V::all(front);
+    return block;
+  }
+  for (unsigned i = 0; i < V::kVectors; ++i) {
+    const unsigned at = i * V::kLanes;
+    auto before = V::load(values + at - 1);
+    if (rows.any()) before = V::select(rows.starts() >> at & V::kAll, V::all(front), before);
+    if (order == 1) {
+      block.v[i] -= before;
+      continue;
+    }
+    auto second = V::load(values + at - 2);
+    if (rows.any()) second = V::select((rows.starts() | rows.seconds()) >> at & V::kAll, V::all(front), second);
+    block.v[i] = (block.v[i] - before) - (before - second);
+  }
+  return block;
+}
+
+}  // namespace homz::homcomp

@@ -1,0 +1,156 @@
+#include "codecs/homcomp/engine.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "codecs/homcomp/payload_reader.hpp"
+#include "codecs/homcomp/payload_writer.hpp"
+#include "codecs/homcomp/region_map.hpp"
+#include "codecs/homcomp/step.hpp"
+
+namespace homz::homcomp {
+namespace {
+
+template <class T>
+Coding<T> coding_of(const Encoding& encoding, T step) {
+  return Coding<T>{quantiser_of(step, encoding.abs_error), encoding.fill_bits.has_value(),
+                   static_cast<BitsOf<T>>(encoding.fill_bits.value_or(0))};
+}
+
+template <class T>
+std::uint64_t encode_as(const Encoding& encoding, const Plan& plan, const Kernels& kernels, ConstBytes data,
+                        Bytes payload, unsigned threads) {
+  const T step = plan.step != 0
+                     ? largest_not_above<T>(plan.step)
+                     : choose_step<T>(encoding.abs_error, plan.use_magnitude, data, encoding.fill_bits);
+  const Coding<T> coding = coding_of(encoding, step);
+  const Grid grid(encoding.field.without_unit_extents(), plan.dim);
+  return PayloadWriter<T>(coding, grid, kernels.encode<T>(), data.data(), payload.data()).write(threads);
+}
+
+// Calls chunk(index, bytes, is_raw) for the chunks of a group until one fails.
+template <class F>
+Status for_each_chunk(const PayloadReader& reader, const Group& group, F&& chunk) {
+  const std::byte* at = group.data;
+  for (unsigned i = 0; i < group.chunks; ++i) {
+    const std::uint64_t bytes = 4 * reader.words_of_chunk(group, i);
+    HOMZ_TRY(chunk(group.first + i, ConstBytes(at, bytes), group.sizes[i] == 0));
+    at += bytes;
+  }
+  return Status();
+}
+
+// The values of a chunk to their places in `data`.
+template <class T>
+Status read_chunk(const Coding<T>& coding, DecodeChunk<T> decode, const Box& box, ConstBytes chunk, bool is_raw,
+                  std::byte* data) {
+  if (!is_raw) {
+    const char* const wrong = decode(coding, box, chunk, data);
+    return wrong == nullptr ? Status() : corrupt(wrong);
+  }
+  Cursor cursor(box);
+  for (unsigned done = 0; done < box.count(); done += box.row(), cursor.advance(box.row()))
+    std::memcpy(data + cursor.at() * sizeof(T), chunk.data() + done * sizeof(T), box.row() * sizeof(T));
+  return Status();
+}
+
+template <class T>
+Result<Coding<T>> open_coding(const Encoding& encoding, const PayloadReader& reader) {
+  HOMZ_TRY(reader.open());
+  const double step = reader.step();
+  if (!(step > 0) || !(step <= std::numeric_limits<T>::max()) || static_cast<double>(static_cast<T>(step)) != step)
+    return corrupt("its step is no number of its type");
+  return coding_of(encoding, static_cast<T>(step));
+}
+
+template <class T>
+Status decode_as(const Encoding& encoding, const Plan& plan, const Kernels& kernels, ConstBytes payload, Bytes data,
+                 unsigned threads) {
+  const Grid grid(encoding.field.without_unit_extents(), plan.dim);
+  const PayloadReader reader(grid, sizeof(T), payload);
+  HOMZ_ASSIGN(const Coding<T> coding, open_coding<T>(encoding, reader));
+  return try_parallel_for(reader.groups(), threads, [&](std::uint64_t index) -> Status {
+    Group group;
+    HOMZ_TRY(reader.find(index, group));
+    return for_each_chunk(reader, group, [&](std::uint64_t chunk, ConstBytes bytes, bool is_raw) {
+      return read_chunk(coding, kernels.decode<T>(), grid.box(chunk), bytes, is_raw, data.data());
+    });
+  });
+}
+
+// The box as an array of its own.
+Box alone(const Box& box) {
+  Box dense = box;
+  dense.first = 0;
+  dense.strides[0] = box.slab();
+  dense.strides[1] = box.plane();
+  dense.strides[2] = box.row();
+  return dense;
+}
+
+template <class T>
+Status decode_region_as(const Encoding& encoding, const Plan& plan, const Kernels& kernels, const Region& region,
+                        ConstBytes payload, Bytes data, unsigned threads) {
+  const Field field = encoding.field.without_unit_extents();
+  const Grid grid(field, plan.dim);
+  const PayloadReader reader(grid, sizeof(T), payload);
+  HOMZ_ASSIGN(const Coding<T> coding, open_coding<T>(encoding, reader));
+  HOMZ_TRY(reader.verify_tables());
+  const RegionMap map(field, without_unit_extents(region, encoding.field), plan.dim);
+  return try_parallel_for(reader.groups(), threads, [&](std::uint64_t index) -> Status {
+    if (!map.touches_any(grid, index * kGroup, std::min((index + 1) * kGroup, grid.chunks()))) return Status();
+    Group group;
+    HOMZ_TRY(reader.find(index, group));
+    HOMZ_TRY(reader.verify(index, group));
+    return for_each_chunk(reader, group, [&](std::uint64_t chunk, ConstBytes bytes, bool is_raw) -> Status {
+      if (!map.touches(grid, chunk)) return Status();
+      const Box box = grid.box(chunk);
+      std::byte values[kChunk * sizeof(T)];
+      HOMZ_TRY(read_chunk(coding, kernels.decode<T>(), alone(box), bytes, is_raw, values));
+      map.copy(box, values, sizeof(T), data.data());
+      return Status();
+    });
+  });
+}
+
+}  // namespace
+
+Result<Footprint> footprint(const Encoding& encoding, const Plan& plan) {
+  const Field field = encoding.field.without_unit_extents();
+  const Layout layout(Grid(field, plan.dim).chunks());
+  if (plan.step != 0) {
+    const bool fits = with_dtype(field.dtype, [&](auto zero) {
+      return largest_not_above<decltype(zero)>(plan.step) > 0 &&
+             plan.step <= std::numeric_limits<decltype(zero)>::max();
+    });
+    if (!fits)
+      return Status(Code::invalid_argument,
+                    fmt::format("homcomp: step={} is no number of type {}", plan.step, to_string(field.dtype)));
+  }
+  return Footprint{layout.data + 4 * layout.chunks, layout.data + field.bytes(), 0, 0};
+}
+
+void encode(const Encoding& encoding, const Plan& plan, const Kernels& kernels, ConstBytes data, Bytes payload,
+            std::uint64_t* payload_bytes, unsigned threads) {
+  const std::uint64_t bytes = with_dtype(encoding.field.dtype, [&](auto zero) {
+    return encode_as<decltype(zero)>(encoding, plan, kernels, data, payload, threads);
+  });
+  *payload_bytes = bytes > data.size() ? Codec::kIncompressible : bytes;
+}
+
+Status decode(const Encoding& encoding, const Plan& plan, const Kernels& kernels, ConstBytes payload, Bytes data,
+              unsigned threads) {
+  return with_dtype(encoding.field.dtype, [&](auto zero) {
+    return decode_as<decltype(zero)>(encoding, plan, kernels, payload, data, threads);
+  });
+}
+
+Status decode_region(const Encoding& encoding, const Plan& plan, const Kernels& kernels, const Region& region,
+                     ConstBytes payload, Bytes data, unsigned threads) {
+  return with_dtype(encoding.field.dtype, [&](auto zero) {
+    return decode_region_as<decltype(zero)>(encoding, plan, kernels, region, payload, data, threads);
+  });
+}
+
+}  // namespace homz::homcomp

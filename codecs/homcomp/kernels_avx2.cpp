@@ -1,0 +1,23 @@
+#if defined(__x86_64__)
+#include <immintrin.h>
+
+#include <algorithm>
+
+// All that is shared with other files stands in front of the part for AVX2: see target.hpp.
+#include "codecs/homcomp/chunk_reader.hpp"
+#include "codecs/homcomp/kernels.hpp"
+#include "codecs/homcomp/rows.hpp"
+#include "codecs/homcomp/target.hpp"
+
+HOMZ_TARGET_BEGIN("avx2,bmi,bmi2,lzcnt,popcnt")
+#include "codecs/homcomp/kernels_of.hpp"
+#include "codecs/homcomp/simd_avx2.hpp"
+
+namespace homz::homcomp {
+
+extern const Kernels kAvx2Kernels;
+const Kernels kAvx2Kernels = kernels_of<Avx2>("avx2");
+
+}  // namespace homz::homcomp
+HOMZ_TARGET_END
+#endif

@@ -1,0 +1,84 @@
+// Finds the chunks of a payload. Nothing in it is trusted.
+#pragma once
+
+#include <string>
+
+#include "codecs/homcomp/payload_writer.hpp"
+#include "core/status.hpp"
+
+namespace homz::homcomp {
+
+inline Status corrupt(const char* what) {
+  return Status(Code::corrupt_stream, std::string("damaged payload of homcomp: ") + what);
+}
+
+// A group of chunks with its sizes: the data are as long as they say.
+struct Group {
+  std::uint64_t first = 0;  // chunk
+  unsigned chunks = 0;
+  const std::byte* data = nullptr;
+  std::uint32_t words = 0;
+  std::uint16_t sizes[kGroup];  // in words, 0: raw
+};
+
+class PayloadReader {
+ public:
+  // The grid must outlive the reader.
+  PayloadReader(const Grid& grid, std::uint64_t value_bytes, ConstBytes payload)
+      : grid_(grid), layout_(grid.chunks()), value_bytes_(value_bytes), payload_(payload) {}
+
+  Status open() const {
+    if (payload_.size() < layout_.data || (payload_.size() - layout_.data) % 4 != 0)
+      return corrupt("shorter than its tables");
+    for (std::uint64_t at = layout_.size(layout_.chunks); at < layout_.data; ++at)
+      if (payload_[at] != std::byte{0}) return corrupt("sizes behind the last chunk");
+    return Status();
+  }
+  double step() const { return value_of<double>(load_le<std::uint64_t>(&payload_[Layout::kStepAt])); }
+  std::uint64_t groups() const { return layout_.groups; }
+
+  // Reads everything once: what is found is what is used.
+  Status find(std::uint64_t index, Group& group) const {
+    const std::uint64_t all_words = (payload_.size() - layout_.data) / 4;
+    const std::uint64_t start = offset(index);
+    const std::uint64_t end = index + 1 < layout_.groups ? offset(index + 1) : all_words;
+    if (start > end || end > all_words || (index == 0 && start != 0)) return corrupt("groups that are out of place");
+    group.first = index * kGroup;
+    group.chunks = static_cast<unsigned>(layout_.group_end(index) - group.first);
+    std::uint64_t words = 0;
+    for (unsigned i = 0; i < group.chunks; ++i) {
+      group.sizes[i] = load_le<std::uint16_t>(&payload_[layout_.size(group.first + i)]);
+      words += words_of_chunk(group, i);
+    }
+    if (words != end - start) return corrupt("sizes that do not add up to their group");
+    group.words = static_cast<std::uint32_t>(words);
+    group.data = payload_.data() + layout_.data + 4 * start;
+    return Status();
+  }
+
+  std::uint64_t words_of_chunk(const Group& group, unsigned i) const {
+    return group.sizes[i] != 0 ? group.sizes[i] : grid_.box(group.first + i).count() * value_bytes_ / 4;
+  }
+
+  Status verify_tables() const {
+    if (table_checksum(payload_.data(), layout_) == load_le<std::uint64_t>(&payload_[Layout::kTableChecksumAt]))
+      return Status();
+    return corrupt("the checksum of its table does not match");
+  }
+  Status verify(std::uint64_t index, const Group& group) const {
+    const std::uint64_t sum =
+        group_checksum(group.data, group.words, &payload_[layout_.size(group.first)], group.chunks);
+    if (sum == load_le<std::uint64_t>(&payload_[layout_.row(index) + Layout::kRowChecksumAt])) return Status();
+    return corrupt("the checksum of a group of chunks does not match");
+  }
+
+ private:
+  std::uint64_t offset(std::uint64_t group) const { return load_le<std::uint64_t>(&payload_[layout_.row(group)]); }
+
+  const Grid& grid_;
+  const Layout layout_;
+  const std::uint64_t value_bytes_;
+  const ConstBytes payload_;
+};
+
+}  // namespace homz::homcomp

@@ -1,0 +1,111 @@
+// Puts a payload together, group by group, by any number of threads.
+#pragma once
+
+#include <cstring>
+#include <mutex>
+
+#include "codecs/homcomp/kernels.hpp"
+#include "codecs/homcomp/rows.hpp"
+#include "core/checksum.hpp"
+#include "core/threads.hpp"
+
+namespace homz::homcomp {
+
+// The checksum of a group: its chunk data, then the sizes of its chunks as words.
+inline std::uint64_t group_checksum(const std::byte* data, std::uint32_t words, const std::byte* sizes,
+                                    unsigned chunks) {
+  ChecksumState state = sum_words(data, words);
+  for (unsigned i = 0; i < chunks; ++i) state.add(words + i, load_le<std::uint16_t>(sizes + 2 * i));
+  return state.finish(4 * (std::uint64_t{words} + chunks));
+}
+
+// The checksum of what is in front of the sizes: the step, then the table.
+inline std::uint64_t table_checksum(const std::byte* payload, const Layout& layout) {
+  ChecksumState state = sum_words(payload + Layout::kStepAt, 2);
+  state.join(sum_words(payload + Layout::kTable, static_cast<std::uint32_t>(Layout::kRow / 4 * layout.groups)), 2);
+  return state.finish(8 + Layout::kRow * layout.groups);
+}
+
+// The chunk data of all groups is closed up, but a thread that begins a group before those in front of it are done
+// does not know its place yet: it then writes to the place that the group has if all before it are raw. Whoever
+// completes the group that others wait for moves them down. No thread waits for another but for such a move.
+template <class T>
+class PayloadWriter {
+ public:
+  PayloadWriter(const Coding<T>& coding, const Grid& grid, EncodeChunk<T> encode, const std::byte* data,
+                std::byte* payload)
+      : coding_(coding), grid_(grid), layout_(grid.chunks()), encode_(encode), data_(data), payload_(payload) {}
+
+  std::uint64_t write(unsigned threads) {  // returns the size of the payload
+    std::memset(payload_, 0, layout_.data);
+    store_le(payload_ + Layout::kStepAt, bits_of(static_cast<double>(coding_.by.step)));
+    parallel_for(layout_.groups, threads, [&](std::uint64_t group) { write_group(group); });
+    store_le(payload_ + Layout::kTableChecksumAt, table_checksum(payload_, layout_));
+    return end_;
+  }
+
+ private:
+  void write_group(std::uint64_t group) {
+    const std::uint64_t first = group * kGroup;
+    const std::uint64_t place = begin(group);
+    std::uint64_t at = place;
+    for (std::uint64_t chunk = first; chunk < layout_.group_end(group); ++chunk) at += write_chunk(chunk, at);
+    const auto words = static_cast<std::uint32_t>((at - place) / 4);
+    std::byte* const row = payload_ + layout_.row(group);
+    store_le(row + Layout::kRowChecksumAt,
+             group_checksum(payload_ + place, words, payload_ + layout_.size(first),
+                            static_cast<unsigned>(layout_.group_end(group) - first)));
+    complete(group, words);
+  }
+
+  std::uint64_t write_chunk(std::uint64_t chunk, std::uint64_t at) {  // returns its bytes
+    const Box box = grid_.box(chunk);
+    std::uint64_t bytes = 4 * std::uint64_t{encode_(coding_, box, data_, payload_ + at)};
+    store_le(payload_ + layout_.size(chunk), static_cast<std::uint16_t>(bytes / 4));
+    if (bytes != 0) return bytes;
+    Cursor cursor(box);
+    for (unsigned done = 0; done < box.count(); done += box.row(), cursor.advance(box.row()))
+      std::memcpy(payload_ + at + done * sizeof(T), data_ + cursor.at() * sizeof(T), box.row() * sizeof(T));
+    return box.count() * sizeof(T);
+  }
+
+  // Where the group has room if all in front of it are raw.
+  std::uint64_t last_resort(std::uint64_t group) const {
+    return layout_.data + grid_.values_before(group * kGroup) * sizeof(T);
+  }
+
+  // Where to write the group.
+  std::uint64_t begin(std::uint64_t group) {
+    const std::lock_guard lock(guard_);
+    if (group != next_) return last_resort(group);
+    direct_ = group;
+    return end_;
+  }
+
+  // Until a group has its place, its row of the table tells its length instead: 0 for one that is not complete.
+  void complete(std::uint64_t group, std::uint64_t words) {
+    const std::lock_guard lock(guard_);
+    store_le(payload_ + layout_.row(group), words);
+    for (; next_ < layout_.groups; ++next_) {
+      std::byte* const row = payload_ + layout_.row(next_);
+      const std::uint64_t bytes = 4 * load_le<std::uint64_t>(row);
+      if (bytes == 0) return;
+      store_le(row, (end_ - layout_.data) / 4);
+      if (next_ != direct_) std::memmove(payload_ + end_, payload_ + last_resort(next_), bytes);
+      end_ += bytes;
+    }
+  }
+
+  const Coding<T>& coding_;
+  const Grid& grid_;
+  const Layout layout_;
+  const EncodeChunk<T> encode_;
+  const std::byte* const data_;
+  std::byte* const payload_;
+  std::mutex guard_;
+  std::uint64_t next_ = 0;            // the first group without a place
+  std::uint64_t direct_ = ~0ull;      // the last group that was written straight to its place
+  std::uint64_t end_ = layout_.data;  // of those that have one
+};
+
+}  // namespace homz::homcomp

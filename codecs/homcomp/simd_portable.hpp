@@ -1,0 +1,112 @@
+// The vector primitives in plain C++, and thereby what each of them means: the other instruction sets have the
+// same functions. A Vec holds kLanes residuals, quanta or magnitudes (two's complement, modulo 2^32); a mask has
+// a bit a lane, lane 0 lowest; a block is kVectors Vecs.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+
+#include "codecs/homcomp/block_math.hpp"
+
+namespace homz::homcomp {
+
+struct Portable {
+  static constexpr unsigned kLanes = 4;
+  using Vec = std::uint32_t __attribute__((vector_size(4 * kLanes)));
+  static constexpr unsigned kVectors = kBlock / kLanes;
+  static constexpr std::uint32_t kAll = (1u << kLanes) - 1;  // the mask of all lanes
+
+  static Vec load(const std::uint32_t* from) {
+    Vec value;
+    __builtin_memcpy(&value, from, sizeof(value));
+    return value;
+  }
+  static void store(std::uint32_t* to, Vec value) { __builtin_memcpy(to, &value, sizeof(value)); }
+  static Vec all(std::uint32_t value) { return Vec{} + value; }
+
+  static Vec magnitude(Vec value) {
+    const Vec negative = 0 - (value >> 31);
+    return (value ^ negative) - negative;
+  }
+  static Vec negate_where(std::uint32_t mask, Vec value) {
+    for (unsigned i = 0; i < kLanes; ++i) value[i] = (mask >> i & 1) != 0 ? 0 - value[i] : value[i];
+    return value;
+  }
+  static Vec select(std::uint32_t mask, Vec yes, Vec no) {
+    for (unsigned i = 0; i < kLanes; ++i) no[i] = (mask >> i & 1) != 0 ? yes[i] : no[i];
+    return no;
+  }
+  static std::uint32_t negative(Vec value) {  // mask
+    std::uint32_t mask = 0;
+    for (unsigned i = 0; i < kLanes; ++i) mask |= value[i] >> 31 << i;
+    return mask;
+  }
+  static std::uint32_t not_zero(Vec value) {  // mask
+    std::uint32_t mask = 0;
+    for (unsigned i = 0; i < kLanes; ++i) mask |= static_cast<std::uint32_t>(value[i] != 0) << i;
+    return mask;
+  }
+  static std::uint32_t union_of(Vec value) {  // of the bits of all lanes
+    std::uint32_t bits = 0;
+    for (unsigned i = 0; i < kLanes; ++i) bits |= value[i];
+    return bits;
+  }
+  static Vec prefix_sums(Vec value) {
+    for (unsigned i = 1; i < kLanes; ++i) value[i] += value[i - 1];
+    return value;
+  }
+  static Vec last(Vec value) { return all(value[kLanes - 1]); }  // in every lane
+
+  // Quanta of kLanes values, to the nearest; returns the mask of those that may not stand for their values. The
+  // others may lie outside the limit: then bit 30 or 31 of their magnitude is set.
+  template <class T>
+  static std::uint32_t quantise(const std::byte* from, const Quantiser<T>& by, Vec& quanta) {
+    constexpr T kLimit = static_cast<T>(kQuantumLimit);
+    std::uint32_t bad = 0;
+    for (unsigned i = 0; i < kLanes; ++i) {
+      const T value = load_value<T>(from + i * sizeof(T));
+      const T scaled = value * by.reciprocal;
+      const bool in_range = scaled <= kLimit && scaled >= -kLimit;
+      const std::int32_t quantum = round_to_even(in_range ? scaled : T(0));
+      const T difference = value - homcomp::restore(quantum, by.step);
+      const bool good = in_range && (difference < 0 ? -difference : difference) <= by.safe;
+      quanta[i] = static_cast<std::uint32_t>(quantum);
+      bad |= static_cast<std::uint32_t>(!good) << i;
+    }
+    return bad;
+  }
+  template <class T>
+  static void restore(Vec quanta, T step, std::byte* to) {
+    for (unsigned i = 0; i < kLanes; ++i) store_value(to + i * sizeof(T), homcomp::restore(static_cast<std::int32_t>(quanta[i]), step));
+  }
+  template <class T>
+  static std::uint32_t equal(const std::byte* from, BitsOf<T> bits) {  // mask
+    std::uint32_t mask = 0;
+    for (unsigned i = 0; i < kLanes; ++i)
+      mask |= static_cast<std::uint32_t>(load_value<BitsOf<T>>(from + i * sizeof(T)) == bits) << i;
+    return mask;
+  }
+
+  // The `width` planes of a block's magnitudes, as little-endian words.
+  static void planes(const Vec (&sizes)[kVectors], unsigned width, std::byte* to) {
+    for (unsigned plane = 0; plane < width; ++plane) {
+      std::uint32_t word = 0;
+      for (unsigned i = 0; i < kBlock; ++i)
+        word |= (sizes[i / kLanes][i % kLanes] >> plane & 1) << i;
+      store_le(to + 4 * plane, word);
+    }
+  }
+  static void join_planes(const std::byte* from, unsigned width, Vec (&sizes)[kVectors]) {
+    for (Vec& size : sizes) size = Vec{};
+    for (unsigned plane = 0; plane < width; ++plane) {
+      const auto word = load_le<std::uint32_t>(from + 4 * plane);
+      for (unsigned i = 0; i < kBlock; ++i)
+        sizes[i / kLanes][i % kLanes] |= (word >> i & 1) << plane;
+    }
+  }
+
+  static std::uint32_t bits_where(std::uint32_t bits, std::uint32_t mask) { return homcomp::bits_where(bits, mask); }
+  static std::uint32_t bits_to(std::uint32_t packed, std::uint32_t mask) { return homcomp::bits_to(packed, mask); }
+};
+
+}  // namespace homz::homcomp

@@ -1,0 +1,87 @@
+"""bench, codecs and doctor."""
+
+import csv
+import io
+import math
+import os
+import unittest
+
+import harness
+from harness import DIFFERS, OK, Case
+
+
+class BenchAndDoctor(Case):
+    def test_bench_of_made_up_data(self):
+        report = self.json("bench", "--data", "walk", "--count", "64K", "--threads", "1,2", "--repeat", "2")
+        names = {codec["name"] for codec in self.json("codecs")["codecs"]}
+        self.assertEqual({r["codec"] for r in report["results"]}, names)
+        self.assertEqual({r["threads"] for r in report["results"]}, {1, 2})
+        for r in report["results"]:
+            self.assertEqual(r["space"], "host")
+            self.assertEqual(r["original_bytes"], 4 * 65536)
+            self.assertTrue(r["bound_ok"])
+            self.assertLessEqual(r["max_abs_error"], r["bound"])
+            for speed in ("compress_gbps", "decompress_gbps", "memcpy_gbps"):
+                self.assertGreater(r[speed], 0)
+            self.assertAlmostEqual(r["ratio"], r["original_bytes"] / r["compressed_bytes"])
+
+    def test_kinds_and_types(self):
+        for kind in ("normal", "walk", "longwalk", "smooth", "waves"):
+            for dtype in ("f32", "f64"):
+                report = self.json("bench", "--data", kind, "--count", "8000", "--type", dtype, "-c", "cuszp2",
+                                   "--repeat", "1")
+                self.assertEqual(len(report["results"]), 1)
+
+    def test_bench_of_a_raw_file(self):
+        self.write("in", [math.sin(i * 0.01) for i in range(6000)])
+        raw = ("in", "--type", "f32", "--shape", "60x100", "--repeat", "1")
+        (result,) = self.json("bench", *raw, "--abs", "1e-3", "-c", "cuszp2:mode=plain")["results"]
+        self.assertEqual((result["codec"], result["bound"]), ("cuszp2:mode=plain", 1e-3))
+        rows = list(csv.DictReader(io.StringIO(self.homz("bench", *raw, "--csv").text)))
+        self.assertEqual(len(rows), len(self.json("codecs")["codecs"]))
+        self.assertEqual(rows[0]["dataset"], "in")
+        self.assertIn("memcpy GB/s", self.homz("bench", *raw).text)
+
+    def test_codecs(self):
+        codecs = {codec["name"]: codec for codec in self.json("codecs")["codecs"]}
+        self.assertEqual(codecs["zstd"]["id"], 1)
+        self.assertTrue(codecs["zstd"]["lossless"])
+        self.assertIn("level", codecs["zstd"]["options"])
+        self.assertFalse(codecs["cuszp2"]["lossless"])
+        self.assertIn("cuszp2", self.homz("codecs").text)
+
+    def doctor(self, expect=OK, **variables):
+        clean = {k: v for k, v in os.environ.items() if not k.startswith("HDF5_")}
+        report = self.json("doctor", expect=expect, env={**clean, **variables})
+        self.assertEqual(report["ok"], expect == OK)
+        return report, {check["name"]: check for check in report["checks"]}
+
+    def test_doctor(self):  # case 15
+        report, checks = self.doctor()
+        for name in ("arithmetic", "codecs", "HDF5", "plugin search", "locale"):
+            self.assertTrue(checks[name]["ok"], name)
+        self.assertGreater(report["hdf5_filter_id"], 0)
+        text = self.homz("doctor", env={**os.environ, "HDF5_PLUGIN_PRELOAD": "::"}, expect=DIFFERS).text
+        self.assertIn("WRONG", text)
+
+    def test_plugin_search(self):
+        os.mkdir(self.path("with"))
+        os.mkdir(self.path("without"))
+        self.write_bytes("with/libh5homz.so", b"")
+        good, empty, missing = self.path("with"), self.path("without"), self.path("missing")
+        self.doctor(HDF5_PLUGIN_PATH=good)
+        self.doctor(HDF5_PLUGIN_PATH=empty + ":" + good)
+        self.doctor(HDF5_PLUGIN_PATH=good + ":" + missing)
+        for path, said in ((missing + ":" + good, missing), (missing, missing), (empty, "holds the homz plugin"), ("", "")):
+            report, checks = self.doctor(HDF5_PLUGIN_PATH=path, expect=DIFFERS)
+            self.assertFalse(checks["plugin search"]["ok"])
+            self.assertIn(said, checks["plugin search"]["detail"])
+        report, checks = self.doctor(HDF5_PLUGIN_PATH=good, HDF5_PLUGIN_PRELOAD="::", expect=DIFFERS)
+        self.assertIn("HDF5_PLUGIN_PRELOAD", checks["plugin search"]["detail"])
+        self.write_bytes("file", b"")
+        report, checks = self.doctor(HDF5_PLUGIN_PATH=self.path("file") + ":" + good, expect=DIFFERS)
+        self.assertFalse(report["plugin_search"]["directories"][0]["usable"])
+
+
+if __name__ == "__main__":
+    harness.main()

@@ -1,0 +1,180 @@
+"""Whole files through compress and decompress: nothing may be lost but what the bound allows."""
+
+import glob
+import os
+import unittest
+
+import h5py
+import numpy as np
+
+import make_files
+from compare import compare_files
+from support import Failure, FileTest, reports, run
+
+FIELDS = [folder for folder in os.environ.get("HOMZ_FIELDS", "").split(":") if os.path.isdir(folder)]
+
+
+class Structure(FileTest):
+    def check(self, libver, track_order, userblock):
+        source = self.path("in.h5")
+        make_files.make_mixed(source, libver, track_order, userblock)
+        before = self.content("in.h5")
+        told = self.compress(source, "zstd", "lossless", "dataset=/data/[!z]*", "dataset=/committed/*",
+                             "dataset=/data/chunked", "exclude=/data/scale")
+        changed = {path for path, report in told.items() if report.compressed}
+        expected = {"/data/" + name for name in make_files.FLOATS} | {"/committed/floats"}
+        self.assertEqual(changed, expected)
+        compare_files(source, self.path("c.h5"), changed | {"/other/virtual"})
+        self.decompress()
+        compare_files(source, self.path("d.h5"))
+        self.assertEqual(before, self.content("in.h5"), "the input was changed")
+        self.check_storage(changed)
+        self.check_equal(source)
+
+    def check_storage(self, changed):
+        with h5py.File(self.path("d.h5"), "r") as file:
+            for path in changed:
+                resizable = file[path].maxshape != file[path].shape
+                self.assertEqual(file[path].chunks is not None, resizable, path)
+                self.assertEqual(file[path].id.get_create_plist().get_nfilters(), 0, path)
+            self.assertEqual(file["other/external"].external[0][2], 8000)
+            self.assertEqual(file["other/virtual"].virtual_sources()[0].file_name, ".")
+            self.assertEqual(file["other/records"].compression, "gzip")
+            self.assertEqual(h5py.h5o.get_comment(file.id, b"data"), b"a comment")
+
+    def check_equal(self, source):
+        for other in ("c.h5", "d.h5"):
+            lines = run("equal", source, self.path(other))[0].splitlines()
+            self.assertGreater(len(lines), 30)
+            self.assertEqual([line for line in lines if not line.endswith("\tequal")], [], other)
+
+    def test_oldest_format(self):
+        self.check("earliest", False, 0)
+
+    def test_newest_format(self):
+        self.check("latest", False, 0)
+
+    def test_creation_order(self):
+        self.check("earliest", True, 0)
+
+    def test_newest_format_with_creation_order_and_userblock(self):
+        self.check("latest", True, 2048)
+
+    def test_userblock(self):
+        self.check("earliest", False, 512)
+
+    def test_chunks_without_their_filter_are_copied(self):
+        source = self.write(x=np.arange(4))
+        with h5py.File(source, "a") as file:
+            plist = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+            plist.set_chunk((10,))
+            plist.set_filter(480, h5py.h5z.FLAG_OPTIONAL, (1, 2))
+            dataset = h5py.h5d.create(file.id, b"strange", h5py.h5t.STD_I32LE, h5py.h5s.create_simple((10,)), plist)
+            dataset.write_direct_chunk((0,), b"coded by nobody")
+        self.compress(source)
+        with h5py.File(self.path("c.h5"), "r") as file:
+            self.assertEqual(file["strange"].id.read_direct_chunk((0,)), (0, b"coded by nobody"))
+
+    def test_floats_behind_an_unknown_filter_fail_by_name(self):
+        source = self.write(x=np.arange(4))
+        with h5py.File(source, "a") as file:
+            plist = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+            plist.set_chunk((5000,))
+            plist.set_filter(480, h5py.h5z.FLAG_OPTIONAL, (1, 2))
+            dataset = h5py.h5d.create(file.id, b"strange", h5py.h5t.IEEE_F32LE, h5py.h5s.create_simple((5000,)), plist)
+            dataset.write_direct_chunk((0,), b"coded by nobody")
+        with self.assertRaises(Failure) as caught:
+            self.compress(source)
+        for word in ("/strange", "480", "--exclude"):
+            self.assertIn(word, str(caught.exception))
+        self.compress(source, "cuszp2", "rel:1e-3", "exclude=/strange")
+
+
+class RealFields(FileTest):
+    @unittest.skipUnless(FIELDS, "no folder of fields (HOMZ_FIELDS)")
+    def test_all(self):
+        files = sorted(path for folder in FIELDS for path in glob.glob(os.path.join(folder, "*.h5")) +
+                       glob.glob(os.path.join(folder, "*.nc")))
+        self.assertTrue(files)
+        for source in files:
+            for codec, bound in (("zstd", "lossless"), ("cuszp2", "rel:1e-3"), ("cuszp2", "abs:1e-2")):
+                with self.subTest(source=os.path.basename(source), codec=codec, bound=bound):
+                    self.check(source, codec, bound)
+
+    def check(self, source, codec, bound):
+        told = self.compress(source, codec, bound)
+        changed = {path for path, report in told.items() if report.compressed}
+        compare_files(source, self.path("c.h5"), changed)
+        self.decompress()
+        compare_files(source, self.path("d.h5"), changed if codec != "zstd" else ())
+        self.check_values(source, told)
+        inspected = reports(run("inspect", self.path("c.h5"))[0])
+        for path in changed:
+            same = ("compressed", "codec", "bound", "requested", "stored_bytes", "original_bytes", "fill")
+            for name in same:
+                a, b = getattr(inspected[path], name), getattr(told[path], name)
+                self.assertTrue(a == b or (a != a and b != b), f"{path}: {name} {a} and {b}")
+
+
+class Refusals(FileTest):
+    def assert_refused(self, words, *arguments):
+        with self.assertRaises(Failure) as caught:
+            run(*arguments)
+        for word in words:
+            self.assertIn(word, str(caught.exception))
+
+    def test_what_is_no_hdf5_file(self):
+        text, empty = self.path("text"), self.path("empty")
+        self.put("text", b"no HDF5 here\n" * 100)
+        self.put("empty", b"")
+        for path, word in ((text, "not an HDF5 file"), (empty, "is empty"), (self.folder, "is a directory"),
+                           (self.path("absent"), "No such file")):
+            for command in (("compress", path, self.path("o"), "zstd", "lossless"),
+                            ("decompress", path, self.path("o")), ("inspect", path), ("equal", path, path)):
+                self.assert_refused([path, word], *command)
+
+    def test_every_truncation(self):
+        source = self.write(x=(make_files.field((30, 60)), {"chunks": (10, 60)}, {}))
+        self.compress(source, "zstd", "lossless")
+        whole = self.content("c.h5")
+        for length in range(0, len(whole), 97):
+            self.put("cut", whole[:length])
+            with self.assertRaises(Failure):
+                run("decompress", self.path("cut"), self.path("o"))
+
+    def test_damaged_chunk_is_named(self):
+        source = self.write(x=(make_files.field((30, 60)), {"chunks": (10, 60)}, {}))
+        self.compress(source, "zstd", "lossless")
+        with h5py.File(self.path("c.h5"), "r") as file:
+            chunk = file["x"].id.get_chunk_info(1)
+        with open(self.path("c.h5"), "r+b") as file:
+            file.seek(chunk.byte_offset + chunk.size // 2)
+            file.write(b"damage")
+        self.assert_refused(["/x", "chunk at (10, 0)", "checksum"], "decompress", self.path("c.h5"), self.path("o"))
+
+    def test_flipped_bits_of_a_file(self):
+        source = self.write(x=(make_files.field((30, 60)), {"chunks": (10, 60)}, {"units": "K"}))
+        self.compress(source, "zstd", "lossless")
+        whole = self.content("c.h5")
+        random = np.random.default_rng(5)
+        for _ in range(150):
+            damaged = bytearray(whole)
+            for _ in range(4):
+                damaged[random.integers(0, 2500)] ^= 1 << random.integers(0, 8)
+            self.put("cut", damaged)
+            for command in (("decompress", self.path("cut"), self.path("o")), ("inspect", self.path("cut"))):
+                try:
+                    run(*command)  # no crash, whatever the outcome
+                except Failure:
+                    pass
+
+    def test_wrong_options(self):
+        source = self.write(x=make_files.field((30, 60)))
+        self.assert_refused(["nonsense"], "compress", source, self.path("o"), "nonsense", "rel:1e-3")
+        self.assert_refused(["x.h5"], "compress", source, self.path("no/x.h5"), "zstd", "lossless")
+        self.assertIn("matches no dataset", run("compress", source, self.path("o"), "zstd", "lossless",
+                                                "dataset=/y")[1])
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

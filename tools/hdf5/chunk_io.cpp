@@ -1,0 +1,218 @@
+#include "tools/hdf5/chunk_io.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <mutex>
+
+#include "codecs/builtin.hpp"
+#include "core/bits.hpp"
+#include "core/threads.hpp"
+#include "tools/hdf5/errors.hpp"
+
+namespace homz::hdf5 {
+namespace {
+
+constexpr std::uint64_t kBatchBytes = 256 << 20, kBatchChunks = 4096;
+
+// Runs work(i, scratch, exec) for i < count on `threads` threads, each with a scratch buffer of its own. A single
+// task gets all threads for itself.
+template <class F>
+Status each_chunk(std::uint64_t count, unsigned threads, F work) {
+  if (threads == 0) threads = hardware_threads();
+  const std::uint64_t workers = std::min<std::uint64_t>(threads, count);
+  const Exec exec = host(count == 1 ? threads : 1);
+  std::vector<Buffer> scratches(workers);
+  std::atomic<std::uint64_t> next{0};
+  std::mutex guard;
+  std::uint64_t failed = count;
+  Status first_failure;
+  parallel_for(workers, static_cast<unsigned>(workers), [&](std::uint64_t worker) {
+    for (std::uint64_t i; (i = next.fetch_add(1)) < count;) {
+      Status status = work(i, &scratches[worker], exec);
+      const std::lock_guard lock(guard);
+      if (!status.ok() && i < failed) {
+        failed = i;
+        first_failure = std::move(status);
+      }
+    }
+  });
+  return first_failure;
+}
+
+Status select(hid_t space, const hsize_t* start, const Box& box) {
+  return check(H5Sselect_hyperslab(space, H5S_SELECT_SET, start, nullptr, box.lengths.data(), nullptr),
+               "select a part of the dataset");
+}
+
+Result<Handle> chunk_space(const ChunkGrid& grid) {
+  return own(H5Screate_simple(grid.rank(), grid.chunk().data(), nullptr), "make a dataspace");
+}
+
+Result<std::vector<std::uint64_t>> listed_chunks(const Dataset& dataset, const ChunkGrid& grid, hsize_t stored) {
+  std::vector<std::uint64_t> chunks;
+  std::vector<hsize_t> start(grid.chunk().size());
+  for (hsize_t i = 0; i < stored; ++i) {
+    unsigned mask;
+    haddr_t address;
+    hsize_t size;
+    HOMZ_TRY(check(H5Dget_chunk_info(dataset.id, dataset.space, i, start.data(), &mask, &address, &size),
+                   "list the chunks"));
+    chunks.push_back(grid.index(start.data()));
+  }
+  std::sort(chunks.begin(), chunks.end());
+  return chunks;
+}
+
+}  // namespace
+
+std::uint64_t batch_chunks(const ChunkGrid& grid, std::uint64_t bytes_per_chunk) {
+  const std::uint64_t fitting = std::max<std::uint64_t>(1, kBatchBytes / std::max<std::uint64_t>(1, bytes_per_chunk));
+  return std::max<std::uint64_t>(1, std::min({fitting, kBatchChunks, grid.count()}));
+}
+
+Result<std::vector<std::uint64_t>> existing_chunks(const Dataset& dataset, const ChunkGrid& grid) {
+  constexpr std::uint64_t kMostProbes = 1 << 22;  // a chunk's probe is fast, but there can be many that do not exist
+  std::vector<std::uint64_t> chunks;
+  hsize_t stored = grid.count();
+  if (dataset.layout == H5D_CHUNKED)
+    HOMZ_TRY(check(H5Dget_num_chunks(dataset.id, dataset.space, &stored), "count the chunks"));
+  if (stored != grid.count() && grid.count() > kMostProbes) return listed_chunks(dataset, grid, stored);
+  for (std::uint64_t i = 0; i < grid.count(); ++i) {
+    hsize_t size = 1;
+    // The library fails for a chunk that does not exist; the count shows whether it was for another reason.
+    if (stored == grid.count() || (H5Dget_chunk_storage_size(dataset.id, grid.box(i).start.data(), &size) >= 0 && size != 0))
+      chunks.push_back(i);
+  }
+  if (chunks.size() != stored)
+    return Status(Code::corrupt_stream, fmt::format("the index tells of {} chunks, {} can be found", stored, chunks.size()));
+  return chunks;
+}
+
+Result<ChunkReader> ChunkReader::make(const Dataset& dataset, const ChunkGrid& grid, unsigned threads) {
+  ChunkReader reader;
+  reader.dataset_ = &dataset;
+  reader.grid_ = grid;
+  reader.threads_ = threads;
+  reader.chunk_bytes_ = grid.chunk_values() * size_of(dataset.element->dtype);
+  HOMZ_ASSIGN(reader.file_space_, own(H5Scopy(dataset.space), "copy the dataspace"));
+  HOMZ_ASSIGN(reader.memory_space_, chunk_space(grid));
+  if (dataset.only_ours()) {
+    HOMZ_ASSIGN(ChunkCoding coding, dataset.coding());
+    if (!coding.extents.empty()) {
+      reader.coding_ = std::move(coding);
+      HOMZ_ASSIGN(reader.existing_, existing_chunks(dataset, grid));
+    }
+  }
+  return reader;
+}
+
+Status ChunkReader::read_with_library(std::uint64_t chunk, Bytes slot) {
+  const Box box = grid_.box(chunk);
+  const std::vector<hsize_t> origin(box.start.size(), 0);
+  HOMZ_TRY(select(file_space_, box.start.data(), box));
+  HOMZ_TRY(select(memory_space_, origin.data(), box));
+  const hid_t type = native_type(dataset_->element->dtype);
+  if (H5Dread(dataset_->id, type, memory_space_, file_space_, H5P_DEFAULT, slot.data()) >= 0) return Status();
+  const std::string filters = dataset_->filter_names();
+  return failure("read the values").within(grid_.place(box) + (filters.empty() ? "" : ", filters " + filters));
+}
+
+Status ChunkReader::fetch(std::uint64_t chunk, std::size_t place) {
+  Fetched& fetched = fetched_[place];
+  const Box box = grid_.box(chunk);
+  fetched.size = 0;
+  if (!std::binary_search(existing_.begin(), existing_.end(), chunk)) return Status();
+  hsize_t size = 0;
+  if (H5Dget_chunk_storage_size(dataset_->id, box.start.data(), &size) < 0)
+    return failure("look for a chunk").within(grid_.place(box));
+  fetched.size = size;
+  HOMZ_TRY(fetched.bytes.reserve(size).within(grid_.place(box)));
+  std::uint32_t mask = 0;
+  if (H5Dread_chunk(dataset_->id, H5P_DEFAULT, box.start.data(), &mask, fetched.bytes.bytes().data()) < 0)
+    return failure("read the chunk").within(grid_.place(box));
+  fetched.raw = (mask & 1) != 0;
+  return Status();
+}
+
+Status ChunkReader::decode(std::uint64_t chunk, std::size_t place, Bytes slot, Buffer* scratch, Exec exec) const {
+  const Fetched& fetched = fetched_[place];
+  const auto decoded = [&]() -> Status {
+    const ConstBytes bytes = fetched.bytes.bytes().first(fetched.size);
+    if (fetched.raw) {
+      if (bytes.size() != slot.size())
+        return Status(Code::corrupt_stream, fmt::format("{} bytes of values instead of {}", bytes.size(), slot.size()));
+      std::memcpy(slot.data(), bytes.data(), bytes.size());
+      if (coding_->big_endian) swap_bytes(slot, size_of(coding_->dtype));
+      return Status();
+    }
+    HOMZ_ASSIGN(const OpenStream open, open_chunk(registry(), *coding_, bytes, exec));
+    HOMZ_TRY(scratch->reserve(open.scratch_bytes));
+    return decode_stream(open, slot, scratch->bytes(), exec);
+  };
+  return decoded().within(grid_.place(grid_.box(chunk)));
+}
+
+Status ChunkReader::read(std::span<const std::uint64_t> chunks, Bytes slots, ConstBytes padding) {
+  const auto slot = [&](std::size_t i) { return slots.subspan(i * chunk_bytes_, chunk_bytes_); };
+  if (!coding_) {
+    for (std::size_t i = 0; i < chunks.size(); ++i) HOMZ_TRY(read_with_library(chunks[i], slot(i)));
+  } else {
+    HOMZ_ASSIGN(const LibraryFill fill, library_fill(dataset_->properties, coding_->dtype));
+    if (fetched_.size() < chunks.size()) fetched_.resize(chunks.size());
+    for (std::size_t i = 0; i < chunks.size(); ++i) HOMZ_TRY(fetch(chunks[i], i));
+    HOMZ_TRY(each_chunk(chunks.size(), threads_, [&](std::uint64_t i, Buffer* scratch, Exec exec) {
+      if (fetched_[i].size != 0) return decode(chunks[i], i, slot(i), scratch, exec);
+      fill_with(slot(i), fill.value);
+      return Status();
+    }));
+  }
+  for (std::size_t i = 0; i < chunks.size(); ++i) grid_.pad(grid_.box(chunks[i]), slot(i), padding);
+  return Status();
+}
+
+Result<ChunkWriter> ChunkWriter::make(hid_t dataset, const ChunkGrid& grid, const ChunkCoding& coding,
+                                      std::uint64_t batch, unsigned threads) {
+  ChunkWriter writer;
+  writer.dataset_ = dataset;
+  writer.grid_ = grid;
+  writer.threads_ = threads;
+  HOMZ_ASSIGN(writer.compression_, compression_of(registry(), coding));
+  HOMZ_ASSIGN(writer.needs_, footprint(writer.compression_, host(1)));
+  HOMZ_ASSIGN(writer.streams_, Buffer::make(batch * writer.needs_.stream_bytes));
+  writer.sizes_.resize(batch);
+  return writer;
+}
+
+Status ChunkWriter::write(std::span<const std::uint64_t> chunks, ConstBytes slots) {
+  const std::uint64_t data_bytes = compression_.field.bytes();
+  const auto stream = [&](std::uint64_t i) {
+    return streams_.bytes().subspan(i * needs_.stream_bytes, needs_.stream_bytes);
+  };
+  HOMZ_TRY(each_chunk(chunks.size(), threads_, [&](std::uint64_t i, Buffer* scratch, Exec exec) -> Status {
+    HOMZ_ASSIGN(const StreamFootprint needs, footprint(compression_, exec));
+    HOMZ_TRY(scratch->reserve(needs.scratch_bytes));
+    return encode_stream(compression_, slots.subspan(i * data_bytes, data_bytes), stream(i), scratch->bytes(),
+                         &sizes_[i], exec);
+  }));
+  for (std::size_t i = 0; i < chunks.size(); ++i) {
+    const Box box = grid_.box(chunks[i]);
+    if (H5Dwrite_chunk(dataset_, H5P_DEFAULT, 0, box.start.data(), sizes_[i], stream(i).data()) < 0)
+      return failure("write the chunk").within(grid_.place(box));
+  }
+  return Status();
+}
+
+Status write_box(hid_t dataset, hid_t memory_type, const ChunkGrid& grid, const Box& box, ConstBytes chunk) {
+  HOMZ_ASSIGN(const Handle file_space, own(H5Dget_space(dataset), "read the dataspace"));
+  HOMZ_ASSIGN(const Handle memory_space, chunk_space(grid));
+  const std::vector<hsize_t> origin(box.start.size(), 0);
+  HOMZ_TRY(select(file_space, box.start.data(), box));
+  HOMZ_TRY(select(memory_space, origin.data(), box));
+  return check(H5Dwrite(dataset, memory_type, memory_space, file_space, H5P_DEFAULT, chunk.data()),
+               "write the values");
+}
+
+}  // namespace homz::hdf5

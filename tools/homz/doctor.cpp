@@ -1,0 +1,192 @@
+// homz doctor: is everything here as it must be, and if not, what to do.
+#include <fmt/format.h>
+#include <hdf5.h>
+#include <zstd.h>
+
+#include <clocale>
+#include <cstdlib>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "codecs/builtin.hpp"
+#include "core/canary.hpp"
+#include "core/compress.hpp"
+#include "core/metrics.hpp"
+#include "core/text.hpp"
+#include "core/threads.hpp"
+#include "tools/hdf5/filter.hpp"
+#include "tools/homz/command.hpp"
+#include "tools/homz/json_output.hpp"
+#include "tools/homz/plugin_path.hpp"
+#include "tools/homz/text_output.hpp"
+
+namespace homz::cli {
+namespace {
+
+constexpr const char* kExamples = R"(Examples:
+  homz doctor
+  HDF5_PLUGIN_PATH=/opt/plugins homz doctor --json)";
+
+struct Check {
+  std::string name;
+  bool ok;
+  std::string detail;  // what was found; of a failure, with its remedy
+};
+
+std::optional<std::string> environment(const char* name) {
+  const char* const value = std::getenv(name);
+  return value == nullptr ? std::nullopt : std::optional<std::string>(value);
+}
+
+// Where the HDF5 library looks if the environment does not say.
+std::string default_directory() {
+  unsigned count = 0;
+  if (environment("HDF5_PLUGIN_PATH") || H5PLsize(&count) < 0 || count == 0) return "";
+  const ssize_t length = H5PLget(0, nullptr, 0);
+  std::string path(length > 0 ? static_cast<std::size_t>(length) : 0, '\0');
+  if (length > 0) H5PLget(0, path.data(), path.size() + 1);
+  return path;
+}
+
+std::string compiler() {
+#if defined(__clang__)
+  return fmt::format("Clang {}.{}.{}", __clang_major__, __clang_minor__, __clang_patchlevel__);
+#else
+  return fmt::format("GCC {}.{}.{}", __GNUC__, __GNUC_MINOR__, __GNUC_PATCHLEVEL__);
+#endif
+}
+
+Check check_hdf5() {
+  unsigned major = 0, minor = 0, release = 0;
+  H5get_libversion(&major, &minor, &release);
+  const std::string library = fmt::format("{}.{}.{}", major, minor, release);
+  const std::string headers = fmt::format("{}.{}.{}", H5_VERS_MAJOR, H5_VERS_MINOR, H5_VERS_RELEASE);
+  const bool ok = major == H5_VERS_MAJOR && minor == H5_VERS_MINOR;
+  return {"HDF5", ok,
+          ok ? fmt::format("library {}, built with the headers of {}", library, headers)
+             : fmt::format("library {}, but built with the headers of {}; rebuild homz with this library",
+                           library, headers)};
+}
+
+Check check_canary() {
+  const Status status = check_arithmetic();
+  return {"arithmetic", status.ok(),
+          status.ok() ? "no fused multiply-add, subnormal numbers are kept" : status.message()};
+}
+
+// A small field with everything in it that hurts, through every codec and back.
+Status round_trip(const Codec& codec) {
+  std::vector<float> values(5000);
+  for (std::size_t i = 0; i < values.size(); ++i)
+    values[i] = static_cast<float>((i * i) % 1009) * 0.37f - 100;
+  values[17] = std::numeric_limits<float>::quiet_NaN();
+  values[1700] = -std::numeric_limits<float>::infinity();
+  const ConstBytes data = std::as_bytes(std::span(values));
+  HOMZ_ASSIGN(const CodecChoice choice, registry().choose(codec.info().name));
+  const ErrorBound bound{BoundMode::absolute, 0.01};
+  HOMZ_ASSIGN(const Compressed compressed,
+              compress(choice, Field::flat(Dtype::f32, values.size()), data, bound, std::nullopt, host()));
+  HOMZ_ASSIGN(const Decompressed back, decompress(registry(), compressed.stream(), host()));
+  const Comparison comparison{Dtype::f32, codec.info().lossless ? 0 : bound.value, std::nullopt};
+  if (compare(comparison, data, back.data.bytes(), 0, 1).violations == 0) return Status();
+  return Status(Code::internal, "the error bound was not kept; report this build, and do not use it");
+}
+
+Check check_codecs() {
+  std::string names;
+  for (const Codec* codec : registry().all()) {
+    const Status status = round_trip(*codec);
+    if (!status.ok()) return {"codecs", false, fmt::format("{}: {}", codec->info().name, status.message())};
+    names += (names.empty() ? "" : ", ") + std::string(codec->info().name);
+  }
+  return {"codecs", true, names + ": round trip within the bound"};
+}
+
+// The program runs in the locale "C"; here it tries the user's, which a library may have set.
+Check check_locale() {
+  const char* const chosen = std::setlocale(LC_ALL, "");
+  const std::string name = chosen == nullptr ? "unknown to this system" : chosen;
+  const auto parsed = parse_double("1234.5");
+  const bool ok = parsed.ok() && *parsed == 1234.5 && fmt::format("{}", 1234.5) == "1234.5";
+  std::setlocale(LC_ALL, "C");
+  return {"locale", ok,
+          fmt::format("{}: numbers are {} with a decimal point", printable(name),
+                      ok ? "read and written" : "not read")};
+}
+
+Check check_plugins(const PluginSearch& search) {
+  if (!search.problem.empty()) return {"plugin search", false, search.problem};
+  std::string text =
+      search.from_environment ? "" : "HDF5_PLUGIN_PATH is not set, HDF5 looks in its own directory";
+  for (const PluginDirectory& d : search.directories)
+    text += fmt::format("{}{}{}", text.empty() ? "" : ", ", printable(d.path),
+                        d.has_homz ? " (has homz)"
+                        : d.usable ? " (without homz)"
+                                   : " (" + d.problem + ")");
+  return {"plugin search", true, text};
+}
+
+Json json_of(const PluginSearch& search) {
+  Json directories = Json::array();
+  for (const PluginDirectory& d : search.directories)
+    directories.push_back(
+        {{"path", d.path}, {"usable", d.usable}, {"has_homz", d.has_homz}, {"problem", d.problem}});
+  return {{"disabled", search.disabled},
+          {"from_environment", search.from_environment},
+          {"directories", std::move(directories)}};
+}
+
+Json json_of(const std::vector<Check>& checks, const PluginSearch& search, bool ok) {
+  Json list = Json::array();
+  for (const Check& check : checks)
+    list.push_back({{"name", check.name}, {"ok", check.ok}, {"detail", check.detail}});
+  return {{"version", HOMZ_VERSION},
+          {"compiler", compiler()},
+          {"build_type", HOMZ_BUILD_TYPE},
+          {"zstd", ZSTD_versionString()},
+          {"threads", hardware_threads()},
+          {"hdf5_filter_id", hdf5::kFilterId},
+          {"plugin_search", json_of(search)},
+          {"checks", std::move(list)},
+          {"ok", ok}};
+}
+
+std::string text_of(const std::vector<Check>& checks) {
+  Facts facts;
+  facts.add("homz", fmt::format("{}, {} build, {}", HOMZ_VERSION, HOMZ_BUILD_TYPE, compiler()));
+  facts.add("zstd", ZSTD_versionString());
+  facts.add("threads", fmt::format("{}", hardware_threads()));
+  facts.add("HDF5 filter", fmt::format("id {}", hdf5::kFilterId));
+  Table table({{"check", Table::Align::left}, {"", Table::Align::left}, {"found", Table::Align::left}});
+  for (const Check& check : checks) table.add({check.name, check.ok ? "ok" : "WRONG", check.detail});
+  return facts.text() + '\n' + table.text();
+}
+
+Result<Exit> run(bool as_json) {
+  const PluginSearch search = examine_plugin_search(environment("HDF5_PLUGIN_PATH"),
+                                                    environment("HDF5_PLUGIN_PRELOAD"), default_directory());
+  const std::vector<Check> checks = {check_canary(), check_codecs(), check_hdf5(), check_plugins(search),
+                                     check_locale()};
+  bool ok = true;
+  for (const Check& check : checks) ok = ok && check.ok;
+  if (as_json)
+    print_json(json_of(checks, search, ok));
+  else
+    print(text_of(checks));
+  return ok ? kOk : kDiffers;
+}
+
+}  // namespace
+
+void add_doctor(CLI::App& app, Action& action) {
+  CLI::App& command =
+      *app.add_subcommand("doctor", "Check this build and its surroundings, and say what to do");
+  const auto as_json = std::make_shared<bool>(false);
+  command.add_flag("--json", *as_json, "report as JSON");
+  command.footer(kExamples);
+  command.callback([as_json, &action] { action = [as_json] { return run(*as_json); }; });
+}
+
+}  // namespace homz::cli

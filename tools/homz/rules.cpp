@@ -1,0 +1,89 @@
+#include "tools/homz/rules.hpp"
+
+#include <fmt/format.h>
+
+#include "core/text.hpp"
+#include "tools/homz/command.hpp"
+
+namespace homz::cli {
+namespace {
+
+Result<hdf5::DatasetRule> parse_rule(const std::string& text) {
+  hdf5::DatasetRule rule;
+  rule.glob = text;
+  const std::string context = fmt::format("--dataset '{}'", text);
+  const auto looks_like_bound = [](std::string_view tail) {
+    return tail.empty() || tail == "lossless" || tail.find(':') != std::string_view::npos;
+  };
+  if (const std::size_t at = rule.glob.rfind('@');
+      at != std::string::npos && looks_like_bound(std::string_view(rule.glob).substr(at + 1))) {
+    const auto bound = parse_error_bound(std::string_view(rule.glob).substr(at + 1));
+    if (!bound.ok()) return bound.status().within(context);
+    rule.bound = *bound;
+    rule.glob.resize(at);
+  }
+  // Options have '=' of their own, as in "T*=cuszp2:mode=plain": then the codec's '=' stands before its
+  // colon.
+  std::size_t equals = rule.glob.rfind('=');
+  if (const std::size_t colon = rule.glob.rfind(':'); colon != std::string::npos && colon < equals)
+    if (const std::size_t before = rule.glob.rfind('=', colon); before != std::string::npos) equals = before;
+  if (equals != std::string::npos && rule.glob.find('/', equals) == std::string::npos) {
+    rule.codec = rule.glob.substr(equals + 1);
+    rule.glob.resize(equals);
+    const auto choice = choose_codec(*rule.codec);
+    if (!choice.ok()) return choice.status().within(context);
+  }
+  if (rule.glob.empty())
+    return usage_error(context + ": the pattern is empty; give one such as '/group/T*' or '*'");
+  return rule;
+}
+
+}  // namespace
+
+Result<std::vector<hdf5::DatasetRule>> parse_rules(const std::vector<std::string>& texts) {
+  std::vector<hdf5::DatasetRule> rules;
+  for (const std::string& text : texts) {
+    HOMZ_ASSIGN(hdf5::DatasetRule rule, parse_rule(text));
+    rules.push_back(std::move(rule));
+  }
+  return rules;
+}
+
+Result<hdf5::Fill> parse_fill(const Argument& argument) {
+  hdf5::Fill fill;
+  if (!argument.given() || argument.text == "auto") return fill;
+  if (argument.text == "none") {
+    fill.policy = hdf5::Fill::Policy::none;
+    return fill;
+  }
+  const auto value = parse_double(argument.text);
+  if (!value.ok())
+    return usage_error(
+        fmt::format("--fill '{}': give a finite number, auto or none; NaN and infinities always return "
+                    "bit for bit",
+                    argument.text));
+  fill.policy = hdf5::Fill::Policy::value;
+  fill.value = *value;
+  return fill;
+}
+
+Status require_bounds(const std::string& codec, const std::optional<ErrorBound>& bound,
+                      const std::vector<hdf5::DatasetRule>& rules) {
+  const auto check = [&](const std::string& name, const std::optional<ErrorBound>& own,
+                         const std::string& where) {
+    const auto choice = choose_codec(name);
+    if (!choice.ok()) return choice.status();
+    if (own || choice->codec->info().lossless) return Status();
+    return usage_error(
+        fmt::format("{}codec {} is lossy and needs an error bound; give --abs E, --rel R or --psnr D, "
+                    "or a lossless codec such as zstd",
+                    where, choice->codec->info().name));
+  };
+  if (rules.empty()) return check(codec, bound, "");
+  for (const hdf5::DatasetRule& rule : rules)
+    HOMZ_TRY(check(rule.codec.value_or(codec), rule.bound ? rule.bound : bound,
+                   fmt::format("--dataset '{}': ", rule.glob)));
+  return Status();
+}
+
+}  // namespace homz::cli

@@ -1,0 +1,258 @@
+// homz verify: holds a compressed or decompressed file against its original.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "codecs/builtin.hpp"
+#include "core/compress.hpp"
+#include "tools/homz/arguments.hpp"
+#include "tools/homz/command.hpp"
+#include "tools/homz/guard.hpp"
+#include "tools/homz/input_file.hpp"
+#include "tools/homz/reports.hpp"
+#include "tools/homz/text_output.hpp"
+#include "tools/homz/verification.hpp"
+
+namespace homz::cli {
+namespace {
+
+constexpr const char* kExamples = R"(Examples:
+  homz verify run.h5 small.h5
+  homz verify run.h5 small.h5 --rel 1e-4 --json
+  homz verify field.f32 field.homz
+  homz verify field.f32 restored.f32 --type f32 --shape 100x500x500 --abs 1e-3
+
+Without a bound option the bound recorded in B, if any, is tested: for every value, in exact arithmetic.)";
+
+struct Arguments {
+  std::string original, compressed;
+  BoundArguments bound;
+  RawArguments raw;
+  Argument threads;
+  bool json = false;
+};
+
+struct Task {
+  std::optional<ErrorBound> bound;
+  std::optional<RawLayout> raw;
+  unsigned threads = 0;
+};
+
+// The values of a raw file or a stream.
+struct Values {
+  RawLayout layout;
+  Buffer data;
+  std::optional<StreamHeader> header;
+};
+
+Result<Values> decode_stream_file(const InputFile& file, unsigned threads, Progress& progress) {
+  HOMZ_ASSIGN(const Buffer bytes, file.read_all(progress));
+  auto decoded = decompress(registry(), bytes.bytes(), host(threads));
+  if (!decoded.ok()) return decoded.status().within(printable(file.path()));
+  const StreamHeader& header = decoded->header;
+  return Values{{header.field, header.big_endian_origin}, std::move(decoded->data), header};
+}
+
+Result<Values> read_values(const InputFile& file, Content content, const std::optional<RawLayout>& layout,
+                           unsigned threads, Progress& progress) {
+  if (content == Content::stream) return decode_stream_file(file, threads, progress);
+  if (!layout)
+    return usage_error(fmt::format("{}: a raw binary file; give --type and --shape", printable(file.path())));
+  HOMZ_ASSIGN(Buffer data, read_raw(file, *layout, progress));
+  return Values{*layout, std::move(data), std::nullopt};
+}
+
+Promise promise_of(const Task& task, const std::optional<StreamHeader>& header) {
+  Promise promise{task.bound, std::nullopt, std::nullopt};
+  if (!header) return promise;
+  promise.fill_bits = header->fill_bits;
+  if (task.bound) return promise;
+  promise.bound = header->requested;
+  promise.abs_error = header->abs_error;
+  return promise;
+}
+
+Result<std::vector<Verdict>> verify_flat(const Task& task, const InputFile& a, Content a_content,
+                                         const InputFile& b, Content b_content, Progress& progress) {
+  HOMZ_ASSIGN(const Values decoded, read_values(b, b_content, task.raw, task.threads, progress));
+  const RawLayout& layout = task.raw ? *task.raw : decoded.layout;
+  HOMZ_ASSIGN(const Values original, read_values(a, a_content, layout, task.threads, progress));
+  Verdict verdict;
+  verdict.name = b.path();
+  verdict.type = original.layout.type_name();
+  verdict.shape.assign(original.layout.field.extents.begin(),
+                       original.layout.field.extents.begin() + original.layout.field.rank);
+  verdict.original_bytes = original.layout.field.bytes();
+  if (b_content == Content::stream) verdict.compressed_bytes = b.size();
+  if (original.layout.field != decoded.layout.field) {
+    verdict.difference = fmt::format("the original is {} {}, this is {} {}", original.layout.type_name(),
+                                     original.layout.field.shape_text(), decoded.layout.type_name(),
+                                     decoded.layout.field.shape_text());
+  } else {
+    progress.begin("comparing", 0);
+    HOMZ_TRY(judge({original.layout.field, original.data.bytes(), decoded.data.bytes()},
+                   promise_of(task, decoded.header), task.threads, &verdict));
+  }
+  return std::vector<Verdict>{std::move(verdict)};
+}
+
+class Hdf5Verification {
+ public:
+  Hdf5Verification(const Task& task, const hdf5::Reader& a, const hdf5::Reader& b)
+      : task_(task), a_(a), b_(b) {
+    any_compressed_ =
+        std::any_of(b.datasets().begin(), b.datasets().end(), [](const auto& d) { return d.compressed; });
+  }
+
+  Result<std::vector<Verdict>> run(Progress& progress) const {
+    std::vector<Verdict> verdicts;
+    std::uint64_t total = 1, done = 0;
+    for (const DatasetReport& d : a_.datasets()) total += d.original_bytes;
+    progress.begin("comparing", total);
+    for (const DatasetReport& d : a_.datasets()) {
+      HOMZ_ASSIGN(Verdict verdict, compare_dataset(d));
+      verdicts.push_back(std::move(verdict));
+      progress.update(done += d.original_bytes);
+    }
+    for (const DatasetReport& d : b_.datasets())
+      if (find(a_, d.path) == nullptr) verdicts.push_back(differing(d, "not in the original"));
+    return verdicts;
+  }
+
+ private:
+  static const DatasetReport* find(const hdf5::Reader& file, const std::string& path) {
+    const auto& all = file.datasets();
+    const auto at = std::find_if(all.begin(), all.end(), [&](const auto& d) { return d.path == path; });
+    return at == all.end() ? nullptr : &*at;
+  }
+
+  static Verdict named(const DatasetReport& d) {
+    Verdict verdict;
+    verdict.name = d.path;
+    verdict.type = d.type;
+    verdict.shape = d.shape;
+    return verdict;
+  }
+
+  static Verdict differing(const DatasetReport& d, std::string how) {
+    Verdict verdict = named(d);
+    verdict.difference = std::move(how);
+    return verdict;
+  }
+
+  Result<Verdict> compare_dataset(const DatasetReport& a) const {
+    const DatasetReport* b = find(b_, a.path);
+    if (b == nullptr) return differing(a, "missing");
+    if (a.type != b->type || a.shape != b->shape)
+      return differing(a, fmt::format("the original is {} {}, this is {} {}", a.type, shape_text(a.shape),
+                                      b->type, shape_text(b->shape)));
+    if (a_.is_float(a.path)) return compare_floats(a, *b);
+    const auto equal = hdf5::Reader::equal(a_, b_, a.path);
+    if (!equal.ok()) return equal.status().within(printable(a.path));
+    Verdict verdict = differing(a, *equal ? "" : "the elements are not the same");
+    verdict.ok = *equal;
+    return verdict;
+  }
+
+  Result<Verdict> compare_floats(const DatasetReport& a, const DatasetReport& b) const {
+    const auto original = a_.read_floats(a.path), decoded = b_.read_floats(a.path);
+    if (!original.ok()) return original.status();
+    if (!decoded.ok()) return decoded.status();
+    Verdict verdict = named(a);
+    verdict.original_bytes = original->field.bytes();
+    if (b.compressed) verdict.compressed_bytes = b.stored_bytes;
+    const auto fill_bits = decoded->fill_bits ? decoded->fill_bits : original->fill_bits;
+    const Pair pair{original->field, original->data.bytes(), decoded->data.bytes()};
+    HOMZ_TRY(judge(pair, promise_of(b, fill_bits), task_.threads, &verdict).within(printable(a.path)));
+    return verdict;
+  }
+
+  // What was left alone in a file with compressed datasets must be as it was.
+  Promise promise_of(const DatasetReport& b, std::optional<std::uint64_t> fill_bits) const {
+    Promise promise{task_.bound, std::nullopt, fill_bits};
+    if (task_.bound || !any_compressed_) return promise;
+    promise.bound = b.compressed ? b.requested : ErrorBound{BoundMode::lossless, 0};
+    promise.abs_error = b.compressed ? b.abs_error : 0;
+    return promise;
+  }
+
+  const Task& task_;
+  const hdf5::Reader& a_;
+  const hdf5::Reader& b_;
+  bool any_compressed_ = false;
+};
+
+Result<std::vector<Verdict>> verify_hdf5(const Task& task, const InputFile& a, const InputFile& b,
+                                         Progress& progress) {
+  HOMZ_ASSIGN(const hdf5::Reader original, hdf5::Reader::open(a.path()));
+  HOMZ_ASSIGN(const hdf5::Reader compressed, hdf5::Reader::open(b.path()));
+  return Hdf5Verification(task, original, compressed).run(progress);
+}
+
+Result<std::vector<Verdict>> verify(const Task& task, const InputFile& a, Content a_content,
+                                    const InputFile& b, Progress& progress) {
+  HOMZ_ASSIGN(const Content b_content, recognise(b));
+  const bool a_hdf5 = a_content == Content::hdf5, b_hdf5 = b_content == Content::hdf5;
+  if (a_hdf5 != b_hdf5)
+    return usage_error(fmt::format("{} is an HDF5 file and {} is not; give two HDF5 files, or none",
+                                   printable(a_hdf5 ? a.path() : b.path()),
+                                   printable(a_hdf5 ? b.path() : a.path())));
+  if (!a_hdf5) return verify_flat(task, a, a_content, b, b_content, progress);
+  if (task.raw) return usage_error("--type and --shape are for raw binary files; these are HDF5 files");
+  return verify_hdf5(task, a, b, progress);
+}
+
+Result<Exit> report(const Arguments& given, const Task& task, const InputFile& a, Content a_content,
+                    const InputFile& b) {
+  Progress progress(given.json);
+  HOMZ_ASSIGN(const std::vector<Verdict> verdicts, verify(task, a, a_content, b, progress));
+  progress.clear();
+  const bool ok = std::all_of(verdicts.begin(), verdicts.end(), [](const Verdict& v) { return v.ok; });
+  if (given.json) {
+    Json datasets = Json::array();
+    for (const Verdict& verdict : verdicts) datasets.push_back(json_of(verdict));
+    print_json(Json{{"original", given.original},
+                    {"compressed", given.compressed},
+                    {"datasets", std::move(datasets)},
+                    {"original_bytes", a.size()},
+                    {"compressed_bytes", b.size()},
+                    {"ok", ok}});
+  } else {
+    print(verdicts_text(verdicts));
+  }
+  return ok ? kOk : kDiffers;
+}
+
+Result<Exit> run(const Arguments& given) {
+  Task task;
+  HOMZ_ASSIGN(task.bound, given.bound.parse());
+  HOMZ_ASSIGN(task.raw, given.raw.parse());
+  HOMZ_ASSIGN(task.threads, parse_threads(given.threads));
+  HOMZ_ASSIGN(const InputFile a, InputFile::open(given.original));
+  HOMZ_ASSIGN(const InputFile b, InputFile::open(given.compressed));
+  HOMZ_ASSIGN(const Content content, recognise(a));
+  const Action work = [&] { return report(given, task, a, content, b); };
+  return content == Content::hdf5 ? run_guarded(given.compressed, work) : work();
+}
+
+}  // namespace
+
+void add_verify(CLI::App& app, Action& action) {
+  CLI::App& command =
+      *app.add_subcommand("verify", "Hold a compressed or decompressed file against its original");
+  const auto given = std::make_shared<Arguments>();
+  command.add_option("original", given->original, "the original")->required()->type_name("A");
+  command.add_option("compressed", given->compressed, "compressed or decompressed file")
+      ->required()
+      ->type_name("B");
+  given->bound.add_to(command, "bound to test");
+  given->raw.add_to(command);
+  add_argument(command, "--threads", given->threads, "N", "worker threads; 0, the default, is one a core");
+  command.add_flag("--json", given->json,
+                   "report as JSON: infinities and NaN as strings, null for undefined");
+  command.footer(kExamples);
+  command.callback([given, &action] { action = [given] { return run(*given); }; });
+}
+
+}  // namespace homz::cli
