@@ -15,7 +15,7 @@ def homz(*arguments):
     done = subprocess.run([HOMZ, *map(str, arguments), '--json'], capture_output=True, text=True)
     if done.returncode not in (0, 1):
         sys.exit(done.stderr.strip())
-    return done.returncode, json.loads(done.stdout)
+    return json.loads(done.stdout)
 
 
 def rows(source, folder):
@@ -23,12 +23,12 @@ def rows(source, folder):
     packed, plain = folder / ('packed-' + source.name), folder / ('plain-' + source.name)
     homz('compress', source, packed, '--rel', REL)
     homz('decompress', packed, plain)
-    described = {d['name']: d for d in homz('info', packed)[1]['datasets']}
-    code, verdict = homz('verify', source, plain, '--rel', REL)
+    described = {d['name']: d for d in homz('info', packed)['datasets']}
+    verdict = homz('verify', source, plain, '--rel', REL)
     for dataset in verdict['datasets']:
         about = described.get(dataset['name'], {})
         if about.get('compressed'):
-            yield dataset, about, code
+            yield dataset, about
 
 
 def main():
@@ -39,7 +39,7 @@ def main():
         for source in sorted(pathlib.Path(FIELDS).glob('*.*')):
             if source.suffix not in ('.h5', '.nc'):
                 continue
-            for dataset, about, _ in rows(source, pathlib.Path(folder)):
+            for dataset, about in rows(source, pathlib.Path(folder)):
                 name = f'{source.stem}:{dataset["name"].split("/")[-1]}'
                 shape = 'x'.join(map(str, about['shape']))
                 psnr = dataset['psnr']

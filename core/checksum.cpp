@@ -17,16 +17,23 @@ std::uint32_t word_at(const std::byte* bytes) {
 
 }  // namespace
 
-// With indices of 32 bits the products are what vector units have, and compilers use them.
-ChecksumState sum_words(const std::byte* bytes, std::uint32_t count) {
+// Eight columns of words, summed without a product: the sums of each column after its words 0, 1, .. n-1 add up to
+// n w[0] + (n-1) w[1] + .. + w[n-1], from which the weighted sum follows. Compilers use vectors.
+ChecksumState sum_words(const std::byte* words, std::uint64_t count) {
+  constexpr unsigned kColumns = 8;
+  const std::uint64_t rows = count / kColumns;
+  std::uint64_t sums[kColumns] = {}, sums_of_sums[kColumns] = {};
+  for (std::uint64_t row = 0; row < rows; ++row)
+    for (unsigned column = 0; column < kColumns; ++column) {
+      sums[column] += word_at(words + 4 * (kColumns * row + column));
+      sums_of_sums[column] += sums[column];
+    }
   ChecksumState state;
-  std::uint64_t before = 0;  // weighted sum with weights from 0
-  for (std::uint32_t i = 0; i < count; ++i) {
-    const std::uint32_t word = word_at(bytes + std::size_t{4} * i);
-    state.sum += word;
-    before += std::uint64_t{i} * word;
+  for (unsigned column = 0; column < kColumns; ++column) {
+    state.sum += sums[column];
+    state.weighted += kColumns * (rows * sums[column] - sums_of_sums[column]) + (column + 1) * sums[column];
   }
-  state.weighted = before + state.sum;
+  for (std::uint64_t i = kColumns * rows; i < count; ++i) state.add(i, word_at(words + 4 * i));
   return state;
 }
 
@@ -37,8 +44,7 @@ std::uint64_t checksum(ConstBytes bytes, unsigned threads) {
   std::mutex guard;
   parallel_for(ceil_div(count, kSlice), threads, [&](std::uint64_t task) {
     const std::uint64_t first = task * kSlice;
-    const auto length = static_cast<std::uint32_t>(std::min(kSlice, count - first));
-    const ChecksumState part = sum_words(bytes.data() + 4 * first, length);
+    const ChecksumState part = sum_words(bytes.data() + 4 * first, std::min(kSlice, count - first));
     const std::lock_guard lock(guard);
     total.join(part, first);
   });

@@ -44,6 +44,6 @@ struct ChecksumState {
 std::uint64_t checksum(ConstBytes bytes, unsigned threads = 1);
 
 // The state of `count` whole words at any alignment, numbered from 0, for checksums of several parts.
-ChecksumState sum_words(const std::byte* words, std::uint32_t count);
+ChecksumState sum_words(const std::byte* words, std::uint64_t count);
 
 }  // namespace homz

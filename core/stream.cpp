@@ -142,7 +142,8 @@ Status encode_stream(const Compression& compression, ConstBytes data, Bytes stre
   HOMZ_TRY(check_buffers(data, stream, scratch));
 
   StreamHeader header = header_of(compression);
-  const Bytes payload = stream.subspan(StreamHeader::kBytes);
+  // No more than was asked for: a larger buffer must not change what a codec makes of it.
+  const Bytes payload = stream.subspan(StreamHeader::kBytes, needed.stream_bytes - StreamHeader::kBytes);
   HOMZ_TRY(store_payload(compression, data, payload, scratch, &header, exec));
   header.payload_checksum = checksum(payload.first(header.payload_bytes), exec.threads);
   store(header, stream.first<StreamHeader::kBytes>());

@@ -94,8 +94,10 @@ class ChunkDecoder {
     RowSums<kOrder> sums;
     sums.reset(front);
     Cursor cursor(box_);
+    Prefetcher<T, true> places(kDirect ? nullptr : &box_, data_);
     for (unsigned block = 0; block < blocks_; ++block) {
       Block<V> values;
+      if (!kDirect) places.next_block();
       if (!read_residuals(block, values)) return false;
       for (unsigned i = 0; i < V::kVectors; ++i) {
         if (left == 0) {
@@ -127,7 +129,7 @@ class ChunkDecoder {
 
   // ---- Blocks
 
-  bool read_residuals(unsigned block, Block<V>& residuals) {
+  [[gnu::always_inline]] inline bool read_residuals(unsigned block, Block<V>& residuals) {
     const std::uint8_t code = reader_.code(block);
     if (code >= kAllFill && !read_masks(block, code)) return false;
     if (is_dense(code)) {
@@ -184,26 +186,40 @@ class ChunkDecoder {
   // ---- Values
 
   bool write_values(Cursor& cursor, unsigned block, const Block<V>& quanta) {
-    const bool masked = reader_.code(block) >= kAllFill;
-    const bool together = cursor.left() >= kBlock && !masked;
-    std::byte buffer[kBlock * sizeof(T)];
-    std::byte* const to = together ? data_ + cursor.at() * sizeof(T) : buffer;
-    for (unsigned i = 0; i < V::kVectors; ++i)
-      V::template restore<T>(quanta.v[i], coding_.by.step, to + i * V::kLanes * sizeof(T));
-    if (together) {
+    const unsigned count = std::min(kBlock, count_ - kBlock * block);
+    const bool is_masked = reader_.code(block) >= kAllFill;
+    if (cursor.left() >= kBlock && !is_masked) {
+      restore(quanta, data_ + cursor.at() * sizeof(T));
       cursor.advance(kBlock);
       return true;
     }
-    if (masked && !patch(block, buffer)) return false;
-    unsigned have = std::min(kBlock, count_ - kBlock * block);
-    for (const std::byte* from = buffer; have != 0;) {
+    if (box_.row() % V::kLanes == 0 && count == kBlock && !is_masked) {
+      for (const Vec v : quanta.v) {
+        V::template restore<T>(v, coding_.by.step, data_ + cursor.at() * sizeof(T));
+        cursor.advance(V::kLanes);
+      }
+      return true;
+    }
+    std::byte together[kBlock * sizeof(T)];
+    restore(quanta, together);
+    if (is_masked && !patch(block, together)) return false;
+    scatter(cursor, together, count);
+    return true;
+  }
+
+  void restore(const Block<V>& quanta, std::byte* to) const {
+    for (unsigned i = 0; i < V::kVectors; ++i)
+      V::template restore<T>(quanta.v[i], coding_.by.step, to + i * V::kLanes * sizeof(T));
+  }
+
+  void scatter(Cursor& cursor, const std::byte* from, unsigned have) const {
+    while (have != 0) {
       const unsigned piece = std::min(have, cursor.left());
-      copy_values<T>(data_ + cursor.at() * sizeof(T), from, piece);
+      std::memcpy(data_ + cursor.at() * sizeof(T), from, piece * sizeof(T));
       from += piece * sizeof(T);
       have -= piece;
       cursor.advance(piece);
     }
-    return true;
   }
 
   bool patch(unsigned block, std::byte* values) {

@@ -14,19 +14,21 @@ namespace homz::homcomp {
 template <class V, class T>
 class ChunkEncoder {
  public:
-  ChunkEncoder(const Coding<T>& coding, const Box& box, const std::byte* data)
-      : coding_(coding), box_(box), data_(data), count_(box.count()), blocks_(ceil_div(count_, kBlock)) {}
+  ChunkEncoder(const Coding<T>& coding, const Box& box, const Box* next, const std::byte* data)
+      : coding_(coding), box_(box), next_(next), data_(data), count_(box.count()), blocks_(ceil_div(count_, kBlock)) {}
 
   // As EncodeChunk.
   std::uint32_t encode(std::byte* to) {
     quantise();
     if (reach_ >> kLimitBit != 0) quantise_all_by_value();
     if (has_vacant_) settle_vacant({1, 1, 1, first_quantum()});
-    quanta_[kFront - 2] = quanta_[kFront - 1] = quanta()[0];
+    set_front(quanta()[0]);
     orders_ = OrderTrial<V>(quanta(), box_).choose();
     if (has_vacant_ && orders_.x == 0) settle_vacant(orders_);
     difference_planes_and_rows<V>(quanta(), box_, orders_);
-    write_blocks();
+    if (orders_.x == 0) write_blocks<0>();
+    if (orders_.x == 1) write_blocks<1>();
+    if (orders_.x == 2) write_blocks<2>();
     return assemble(to);
   }
 
@@ -37,6 +39,7 @@ class ChunkEncoder {
   static_assert(kQuantumLimit == 1 << kLimitBit);
 
   std::uint32_t* quanta() { return quanta_ + kFront; }
+  void set_front(std::uint32_t number) { quanta_[kFront - 2] = quanta_[kFront - 1] = number; }
 
   std::uint32_t valid(unsigned block) const {  // positions that have a value
     const unsigned values = count_ - kBlock * block;
@@ -45,57 +48,84 @@ class ChunkEncoder {
 
   // ---- Quanta
 
-  // The 32 values of the next block: where they are if they lie together, else copied to `together`.
-  const std::byte* gather(Cursor& cursor, unsigned block, std::byte* together) const {
+  // Where the values of the next block are, a pointer a vector: in the field if rows permit, else in `together`.
+  struct Values {
+    const std::byte* at[V::kVectors];
+    std::byte together[kBlock * sizeof(T)];
+
+    T value(unsigned i) const { return load_value<T>(at[i / V::kLanes] + i % V::kLanes * sizeof(T)); }
+  };
+
+  void locate(Cursor& cursor, unsigned block, Values& values) const {
+    const unsigned count = std::min(kBlock, count_ - kBlock * block);
     if (cursor.left() >= kBlock) {
-      const std::byte* const values = data_ + cursor.at() * sizeof(T);
+      for (unsigned i = 0; i < V::kVectors; ++i)
+        values.at[i] = data_ + (cursor.at() + i * V::kLanes) * sizeof(T);
       cursor.advance(kBlock);
-      return values;
+      return;
     }
-    unsigned need = std::min(kBlock, count_ - kBlock * block);
-    if (need < kBlock) std::memset(together, 0, kBlock * sizeof(T));
-    for (std::byte* to = together; need != 0;) {
+    if (box_.row() % V::kLanes == 0 && count == kBlock) {
+      for (const std::byte*& at : values.at) {
+        at = data_ + cursor.at() * sizeof(T);
+        cursor.advance(V::kLanes);
+      }
+      return;
+    }
+    gather(cursor, count, values);
+  }
+
+  void gather(Cursor& cursor, unsigned need, Values& values) const {
+    for (unsigned i = 0; i < V::kVectors; ++i) values.at[i] = values.together + i * V::kLanes * sizeof(T);
+    if (need < kBlock) std::memset(values.together, 0, sizeof(values.together));
+    for (std::byte* to = values.together; need != 0;) {
       const unsigned piece = std::min(need, cursor.left());
-      copy_values<T>(to, data_ + cursor.at() * sizeof(T), piece);
+      std::memcpy(to, data_ + cursor.at() * sizeof(T), piece * sizeof(T));
       to += piece * sizeof(T);
       need -= piece;
       cursor.advance(piece);
     }
-    return together;
   }
 
   void quantise() {
+    const Quantiser<T> by = coding_.by;
     Cursor cursor(box_);
-    std::byte together[kBlock * sizeof(T)];
+    Values values;
     Vec reach = V::all(0);
     for (unsigned block = 0; block < blocks_; ++block) {
-      const std::byte* const values = gather(cursor, block, together);
+      locate(cursor, block, values);
       Block<V> q;
-      std::uint32_t bad = 0, fill = 0;
-      for (unsigned i = 0; i < V::kVectors; ++i) {
-        const unsigned at = i * V::kLanes;
-        bad |= V::template quantise<T>(values + at * sizeof(T), coding_.by, q.v[i]) << at;
-        if (coding_.has_fill) fill |= V::template equal<T>(values + at * sizeof(T), coding_.fill) << at;
-      }
+      typename V::Doubt doubts[V::kVectors], doubt{};
+      for (unsigned i = 0; i < V::kVectors; ++i) doubt |= doubts[i] = V::template quantise<T>(values.at[i], by, q.v[i]);
       q.store(quanta() + kBlock * block);
-      fill_[block] = exact_[block] = 0;
-      if ((bad | fill) != 0) [[unlikely]]
+      std::uint32_t fill = 0;
+      if (coding_.has_fill)
+        for (unsigned i = 0; i < V::kVectors; ++i)
+          fill |= V::template equal<T>(values.at[i], coding_.fill) << i * V::kLanes;
+      if (V::is_any(doubt) || fill != 0) [[unlikely]] {
+        std::uint32_t bad = 0;
+        for (unsigned i = 0; i < V::kVectors; ++i) bad |= V::mask_of(doubts[i]) << i * V::kLanes;
         resolve(block, values, bad, fill);
-      else
+      } else {
         for (const Vec v : q.v) reach |= V::magnitude(v);
+      }
     }
     reach_ |= V::union_of(reach);
   }
 
   // A block with fill values, or with values whose nearest quantum does not do.
-  void resolve(unsigned block, const std::byte* values, std::uint32_t bad, std::uint32_t fill) {
+  void resolve(unsigned block, const Values& values, std::uint32_t bad, std::uint32_t fill) {
     std::uint32_t* const quanta = this->quanta() + kBlock * block;
+    if (!has_masks_) {
+      std::memset(fill_, 0, sizeof(fill_));
+      std::memset(exact_, 0, sizeof(exact_));
+      has_masks_ = true;
+    }
     fill &= valid(block);
     std::uint32_t exact = 0;
     for (std::uint32_t bits = bad & valid(block) & ~fill; bits != 0; bits &= bits - 1) {
       const auto i = static_cast<unsigned>(std::countr_zero(bits));
       std::int32_t quantum = 0;
-      if (!homcomp::quantise(load_value<T>(values + i * sizeof(T)), coding_.by, quantum)) exact |= 1u << i;
+      if (!homcomp::quantise(values.value(i), coding_.by, quantum)) exact |= 1u << i;
       quanta[i] = static_cast<std::uint32_t>(quantum);
     }
     fill_[block] = fill;
@@ -108,10 +138,12 @@ class ChunkEncoder {
   // For chunks with quanta beyond the limit: the vector code does not look for them value by value.
   void quantise_all_by_value() {
     Cursor cursor(box_);
-    std::byte together[kBlock * sizeof(T)];
+    Values values;
     reach_ = 0;
-    for (unsigned block = 0; block < blocks_; ++block)
-      resolve(block, gather(cursor, block, together), ~0u, fill_[block]);
+    for (unsigned block = 0; block < blocks_; ++block) {
+      locate(cursor, block, values);
+      resolve(block, values, ~0u, has_masks_ ? fill_[block] : 0);
+    }
   }
 
   std::int32_t first_quantum() {
@@ -156,39 +188,38 @@ class ChunkEncoder {
 
   // ---- Blocks
 
+  template <unsigned kOrder>
   void write_blocks() {
+    const auto front = static_cast<std::uint32_t>(kOrder == 0 ? orders_.offset() : orders_.front_x());
+    set_front(front);
+    const bool one_row = box_.row() == count_;
     RowStarts rows(box_.row());
-    const auto front = static_cast<std::uint32_t>(orders_.x == 0 ? orders_.offset() : orders_.front_x());
+    Prefetcher<T, false> next(next_, data_);
     for (unsigned block = 0; block < blocks_; ++block) {
-      rows.next();
-      Block<V> residuals = difference_along_x<V>(quanta() + kBlock * block, orders_.x, rows, front);
+      if (!one_row) rows.next();
+      next.next_block();
+      Block<V> residuals = difference_along_x<V, kOrder>(quanta() + kBlock * block, rows, front);
       if (valid(block) != ~0u) [[unlikely]]
         for (unsigned i = 0; i < V::kVectors; ++i)
           residuals.v[i] = V::select(valid(block) >> i * V::kLanes & V::kAll, residuals.v[i], V::all(0));
-      write_block(block, residuals);
+      codes_[block] = static_cast<std::byte>(write_block(block, residuals));
     }
   }
 
-  void write_block(unsigned block, const Block<V>& residuals) {
+  std::uint8_t write_block(unsigned block, const Block<V>& residuals) {
     const Block<V> sizes = residuals.magnitudes();
     const unsigned width = bit_width(sizes.union_of());
-    const std::uint32_t fill = fill_[block], exact = exact_[block];
     std::uint8_t code = kZero;
-    if (width == 0 && fill == valid(block)) {
-      code = kAllFill;
-      ++all_fill_;
-    } else if ((fill | exact) != 0) {
-      code = write_masks(fill, exact);
+    if (has_vacant_ && (fill_[block] | exact_[block]) != 0) {
+      if (width == 0 && fill_[block] == valid(block)) return kAllFill;
+      code = write_masks(fill_[block], exact_[block]);
     }
-    if (width == 1) code |= write_sparse(sizes.not_zero(), residuals.signs());
-    if (width >= 2) {
-      code |= static_cast<std::uint8_t>(kDense + width);
-      store_le(words_ + words_used_, residuals.signs());
-      V::planes(sizes.v, width, words_ + words_used_ + 4);
-      words_used_ += 4 * (1 + width);
-    }
-    zeros_ += code == kZero;
-    codes_[block] = code;
+    if (width == 0) return code;
+    if (width == 1) return code | write_sparse(sizes.not_zero(), residuals.signs());
+    store_le(words_ + words_used_, residuals.signs());
+    V::planes(sizes.v, width, words_ + words_used_ + 4);
+    words_used_ += 4 * (1 + width);
+    return code | static_cast<std::uint8_t>(kDense + width);
   }
 
   std::uint8_t write_masks(std::uint32_t fill, std::uint32_t exact) {
@@ -220,9 +251,8 @@ class ChunkEncoder {
   // ---- The chunk
 
   std::uint32_t assemble(std::byte* to) {
-    const std::uint8_t otherwise = all_fill_ > zeros_ ? kAllFill : kZero;
-    std::byte head[ChunkHead::kMax + 3];
-    const unsigned head_bytes = write_head(head, otherwise);
+    std::byte head[ChunkHead::kMax + ChunkHead::kCodeGroup];
+    const unsigned head_bytes = write_head(head);
     const unsigned value_bytes = exact_count_ * sizeof(T);
     const unsigned size = head_bytes + words_used_ + value_bytes + ceil_div(sparse_used_, 4u) * 4;
     if (size >= count_ * sizeof(T)) return 0;
@@ -236,64 +266,83 @@ class ChunkEncoder {
     return size / 4;
   }
 
-  unsigned write_head(std::byte* to, std::uint8_t otherwise) const {
+  unsigned write_head(std::byte* to) {
+    const std::uint8_t otherwise = code_of_most();
     std::byte* at = to + ChunkHead::kBytes;
-    std::uint8_t flags = static_cast<std::uint8_t>(orders_.x | (orders_.y != 0 ? ChunkHead::kOrderY : 0) |
-                                                   (orders_.z != 0 ? ChunkHead::kOrderZ : 0));
+    auto flags = static_cast<std::uint8_t>(orders_.x | (orders_.y != 0 ? ChunkHead::kOrderY : 0) |
+                                           (orders_.z != 0 ? ChunkHead::kOrderZ : 0));
     if (otherwise == kAllFill) flags |= ChunkHead::kElseFill;
     if (orders_.base != 0) {
       flags |= ChunkHead::kHasBase;
       store_le(at, static_cast<std::uint32_t>(orders_.base));
       at += 4;
     }
-    std::byte codes[kBlocks];
-    unsigned used = 0;
-    std::uint16_t top = 0;
-    for (unsigned first = 0; first < blocks_; first += ChunkHead::kCodeGroup) {
-      unsigned coded = 0;
-      for (unsigned i = 0; i < ChunkHead::kCodeGroup && first + i < blocks_; ++i) {
-        const std::uint8_t code = codes_[first + i];
-        codes[used] = static_cast<std::byte>(code);
-        used += code != otherwise;
-        coded |= static_cast<unsigned>(code != otherwise) << i;
-      }
+    std::byte codes[kBlocks + ChunkHead::kCodeGroup];
+    unsigned used = 0, top = 0;
+    std::memset(codes_ + blocks_, otherwise, ChunkHead::kCodeGroup);
+    for (unsigned group = 0; group * ChunkHead::kCodeGroup < blocks_; ++group) {
+      const auto eight = load_le<std::uint64_t>(codes_ + group * ChunkHead::kCodeGroup);
+      const unsigned coded = differing_bytes(eight, otherwise);
       if (coded == 0) continue;
-      top = static_cast<std::uint16_t>(top | 1u << first / ChunkHead::kCodeGroup);
+      top |= 1u << group;
       *at++ = static_cast<std::byte>(coded);
+      if (coded == 0xff) {
+        store_le(codes + used, eight);
+        used += 8;
+      } else {
+        for (unsigned bits = coded; bits != 0; bits &= bits - 1)
+          codes[used++] = static_cast<std::byte>(eight >> 8 * std::countr_zero(bits) & 0xff);
+      }
     }
     to[0] = static_cast<std::byte>(flags);
     to[1] = static_cast<std::byte>(bit_width(reach_));
-    store_le(to + 2, top);
+    store_le(to + 2, static_cast<std::uint16_t>(top));
     std::memcpy(at, codes, used);
     at += used;
     while ((at - to) % 4 != 0) *at++ = std::byte{0};
     return static_cast<unsigned>(at - to);
   }
 
+  // The code that blocks without one have.
+  std::uint8_t code_of_most() const {
+    if (!has_vacant_) return kZero;
+    const auto* const codes = reinterpret_cast<const std::uint8_t*>(codes_);
+    const auto all_fill = std::count(codes, codes + blocks_, kAllFill);
+    return all_fill > std::count(codes, codes + blocks_, kZero) ? kAllFill : kZero;
+  }
+
+  // Bit i: byte i of `bytes` is not `byte`.
+  static unsigned differing_bytes(std::uint64_t bytes, std::uint8_t byte) {
+    constexpr std::uint64_t kOnes = 0x0101010101010101u, kLow = 0x7f * kOnes;
+    const std::uint64_t other = bytes ^ byte * kOnes;
+    const std::uint64_t tops = (((other & kLow) + kLow) | other) >> 7 & kOnes;
+    return static_cast<unsigned>(tops * 0x0102040810204080u >> 56);
+  }
+
   std::byte* write_exact_values(std::byte* to) const {
     Cursor cursor(box_);
-    std::byte together[kBlock * sizeof(T)];
+    Values values;
     for (unsigned block = 0; block < blocks_; ++block) {
-      const std::byte* const values = gather(cursor, block, together);
+      locate(cursor, block, values);
       for (std::uint32_t bits = exact_[block]; bits != 0; bits &= bits - 1, to += sizeof(T))
-        std::memcpy(to, values + std::countr_zero(bits) * sizeof(T), sizeof(T));
+        store_value(to, values.value(static_cast<unsigned>(std::countr_zero(bits))));
     }
     return to;
   }
 
   const Coding<T>& coding_;
   const Box& box_;
+  const Box* const next_;
   const std::byte* const data_;
   const unsigned count_, blocks_;
   Orders orders_;
   std::uint32_t reach_ = 0;  // the union of the bits of all |quanta|
-  bool has_vacant_ = false;
-  unsigned zeros_ = 0, all_fill_ = 0;  // blocks that need no code if that is what blocks without one are
+  bool has_masks_ = false, has_vacant_ = false;
   unsigned words_used_ = 0, sparse_used_ = 0, exact_count_ = 0;
-  std::uint32_t fill_[kBlocks], exact_[kBlocks];  // masks
-  std::uint8_t codes_[kBlocks];
+  std::uint32_t fill_[kBlocks], exact_[kBlocks];  // masks, if there are any
+  std::byte codes_[kBlocks + ChunkHead::kCodeGroup];
   alignas(64) std::uint32_t quanta_[kFront + kChunk];
-  alignas(64) std::byte words_[kBlocks * (3 + 32) * 4];  // masks, signs and planes
+  alignas(64) std::byte words_[(kBlocks * (3 + 32) + 32) * 4];  // masks, signs and planes
   std::byte sparse_[kBlocks * kSparseBytes + 8];
 };
 

@@ -101,27 +101,26 @@ struct Block {
   }
 };
 
-// Residuals of a block of order 0, 1 or 2 along x. The two values in front of the block can be read.
-template <class V>
-Block<V> difference_along_x(const std::uint32_t* values, unsigned order, const RowStarts& rows,
-                            std::uint32_t front) {
+// Residuals of a block, of order 0, 1 or 2 along x, with `front` in front of each row (subtracted everywhere in
+// order 0). The two values in front of the block can be read.
+template <class V, unsigned kOrder>
+Block<V> difference_along_x(const std::uint32_t* values, const RowStarts& rows, std::uint32_t front) {
   Block<V> block = Block<V>::load(values);
-  if (order == 0) {
-    if (front != 0)
-      for (auto& v : block.v) v -= V::all(front);
+  if constexpr (kOrder == 0) {
+    for (auto& v : block.v) v -= V::all(front);
     return block;
   }
-  for (unsigned i = 0; i < V::kVectors; ++i) {
-    const unsigned at = i * V::kLanes;
-    auto before = V::load(values + at - 1);
-    if (rows.any()) before = V::select(rows.starts() >> at & V::kAll, V::all(front), before);
-    if (order == 1) {
-      block.v[i] -= before;
-      continue;
+  Block<V> before = Block<V>::load(values - 1), second = Block<V>::load(values - kOrder);
+  if (rows.any())
+    for (unsigned i = 0; i < V::kVectors; ++i) {
+      const std::uint32_t starts = rows.starts() >> i * V::kLanes & V::kAll;
+      const std::uint32_t seconds = rows.seconds() >> i * V::kLanes & V::kAll;
+      before.v[i] = V::select(starts, V::all(front), before.v[i]);
+      if constexpr (kOrder == 2) second.v[i] = V::select(starts | seconds, V::all(front), second.v[i]);
     }
-    auto second = V::load(values + at - 2);
-    if (rows.any()) second = V::select((rows.starts() | rows.seconds()) >> at & V::kAll, V::all(front), second);
-    block.v[i] = (block.v[i] - before) - (before - second);
+  for (unsigned i = 0; i < V::kVectors; ++i) {
+    block.v[i] -= before.v[i];
+    if constexpr (kOrder == 2) block.v[i] -= before.v[i] - second.v[i];
   }
   return block;
 }

@@ -21,9 +21,10 @@ struct Coding {
 };
 
 // Writes the chunk of `data` that is at `box` and returns its size in words; or returns 0, with nothing written,
-// if it would not be smaller than its values.
+// if it would not be smaller than its values. `next`: the chunk that will be wanted next, or nullptr.
 template <class T>
-using EncodeChunk = std::uint32_t (*)(const Coding<T>&, const Box&, const std::byte* data, std::byte* to);
+using EncodeChunk = std::uint32_t (*)(const Coding<T>&, const Box& box, const Box* next, const std::byte* data,
+                                      std::byte* to);
 
 // Writes the values of a chunk (not a raw one) to their places in `data`. Returns nullptr, or what is wrong with
 // the bytes; then some values may have been written.

@@ -2,6 +2,7 @@
 #include <immintrin.h>
 
 #include <algorithm>
+#include <cstring>
 
 // All that is shared with other files stands in front of the part for AVX2: see target.hpp.
 #include "codecs/homcomp/chunk_reader.hpp"

@@ -6,6 +6,7 @@
 #include <immintrin.h>
 
 #include <algorithm>
+#include <cstring>
 
 // All that is shared with other files stands in front of the part for AVX-512: see target.hpp.
 #include "codecs/homcomp/chunk_reader.hpp"

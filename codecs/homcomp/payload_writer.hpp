@@ -22,7 +22,7 @@ inline std::uint64_t group_checksum(const std::byte* data, std::uint32_t words, 
 // The checksum of what is in front of the sizes: the step, then the table.
 inline std::uint64_t table_checksum(const std::byte* payload, const Layout& layout) {
   ChecksumState state = sum_words(payload + Layout::kStepAt, 2);
-  state.join(sum_words(payload + Layout::kTable, static_cast<std::uint32_t>(Layout::kRow / 4 * layout.groups)), 2);
+  state.join(sum_words(payload + Layout::kTable, Layout::kRow / 4 * layout.groups), 2);
   return state.finish(8 + Layout::kRow * layout.groups);
 }
 
@@ -49,7 +49,13 @@ class PayloadWriter {
     const std::uint64_t first = group * kGroup;
     const std::uint64_t place = begin(group);
     std::uint64_t at = place;
-    for (std::uint64_t chunk = first; chunk < layout_.group_end(group); ++chunk) at += write_chunk(chunk, at);
+    Box box = grid_.box(first);
+    for (std::uint64_t chunk = first; chunk < layout_.group_end(group); ++chunk) {
+      const bool is_last = chunk + 1 == layout_.chunks;
+      const Box next = grid_.box(is_last ? chunk : chunk + 1);
+      at += write_chunk(chunk, box, is_last ? nullptr : &next, at);
+      box = next;
+    }
     const auto words = static_cast<std::uint32_t>((at - place) / 4);
     std::byte* const row = payload_ + layout_.row(group);
     store_le(row + Layout::kRowChecksumAt,
@@ -58,9 +64,9 @@ class PayloadWriter {
     complete(group, words);
   }
 
-  std::uint64_t write_chunk(std::uint64_t chunk, std::uint64_t at) {  // returns its bytes
-    const Box box = grid_.box(chunk);
-    std::uint64_t bytes = 4 * std::uint64_t{encode_(coding_, box, data_, payload_ + at)};
+  // Returns its bytes.
+  std::uint64_t write_chunk(std::uint64_t chunk, const Box& box, const Box* next, std::uint64_t at) {
+    std::uint64_t bytes = 4 * std::uint64_t{encode_(coding_, box, next, data_, payload_ + at)};
     store_le(payload_ + layout_.size(chunk), static_cast<std::uint16_t>(bytes / 4));
     if (bytes != 0) return bytes;
     Cursor cursor(box);

@@ -10,30 +10,80 @@ namespace homz::homcomp {
 // Walks the values of a box in their order, by runs that are contiguous in the array.
 class Cursor {
  public:
-  explicit Cursor(const Box& box) : box_(box), row_(box.first) {}
+  explicit Cursor(const Box& box)
+      : row_(box.first),
+        length_(box.row()),
+        rows_(box.extents[2]),
+        planes_(box.extents[1]),
+        next_row_(box.strides[2]),
+        next_plane_(box.strides[1] - rows_ * box.strides[2]),
+        next_slab_(box.strides[0] - planes_ * box.strides[1]) {}
 
   std::uint64_t at() const { return row_ + x_; }
-  unsigned left() const { return box_.row() - x_; }  // of the row
-  void advance(unsigned count) {                     // at most left()
+  unsigned left() const { return length_ - x_; }  // of the row
+  void advance(unsigned count) {                  // at most left()
     x_ += count;
-    if (x_ == box_.row()) next_row();
+    if (x_ != length_) return;
+    x_ = 0;
+    row_ += next_row_;
+    if (++y_ != rows_) return;
+    y_ = 0;
+    row_ += next_plane_;
+    if (++z_ != planes_) return;
+    z_ = 0;
+    row_ += next_slab_;
   }
 
  private:
-  void next_row() {
-    x_ = 0;
-    row_ += box_.strides[2];
-    if (++y_ < box_.extents[2]) return;
-    y_ = 0;
-    row_ += box_.strides[1] - box_.extents[2] * box_.strides[2];
-    if (++z_ < box_.extents[1]) return;
-    z_ = 0;
-    row_ += box_.strides[0] - box_.extents[1] * box_.strides[1];
+  std::uint64_t row_;
+  unsigned length_, rows_, planes_;
+  std::uint64_t next_row_, next_plane_, next_slab_;
+  unsigned x_ = 0, y_ = 0, z_ = 0;
+};
+
+// Brings the values of a box into the cache, a block at a time, while others are worked on: processors do not
+// foresee what comes after a chunk, or that its rows lie far apart.
+template <class T, bool kToWrite>
+class Prefetcher {
+ public:
+  Prefetcher(const Box* box, const std::byte* data)  // no box: does nothing
+      : cursor_(box != nullptr ? *box : Box{}),
+        left_(box != nullptr ? box->count() : 0),
+        is_row_(box != nullptr && box->row() == left_),
+        data_(data),
+        at_(data + cursor_.at() * sizeof(T)) {}
+
+  void next_block() {
+    if (is_row_ && left_ >= kBlock) {
+      left_ -= kBlock;
+      for (unsigned i = 0; i < kBlock * sizeof(T); i += kLine) __builtin_prefetch(at_ + i, kToWrite, 2);
+      at_ += kBlock * sizeof(T);
+    } else if (left_ != 0 && !is_row_) {
+      next_rows();
+    }
   }
 
-  const Box& box_;
-  std::uint64_t row_;
-  unsigned x_ = 0, y_ = 0, z_ = 0;
+ private:
+  static constexpr unsigned kLine = 64;  // bytes
+
+  void next_rows() {
+    for (unsigned need = std::min(kBlock, left_); need != 0;) {
+      const unsigned piece = std::min(need, cursor_.left());
+      const std::byte* const from = data_ + cursor_.at() * sizeof(T);
+      const std::byte* const end = from + piece * sizeof(T);
+      for (const std::byte* line = from; line < end; line += kLine) __builtin_prefetch(line, kToWrite, 2);
+      __builtin_prefetch(end - 1, kToWrite, 2);
+      need -= piece;
+      left_ -= piece;
+      cursor_.advance(piece);
+    }
+  }
+
+  Cursor cursor_;
+  unsigned left_;
+  bool is_row_;
+  const std::byte* data_;
+  const std::byte* at_;
 };
 
 // Tells, block by block, which positions are the first of a row, and which the second.
@@ -56,13 +106,5 @@ class RowStarts {
   unsigned row_, start_ = 0;
   std::uint32_t starts_ = 0, seconds_ = 0;
 };
-
-template <class T>
-void copy_values(std::byte* to, const std::byte* from, unsigned count) {
-  if (count == 16)  // of full 3D chunks: a copy of constant size
-    std::memcpy(to, from, 16 * sizeof(T));
-  else
-    std::memcpy(to, from, count * sizeof(T));
-}
 
 }  // namespace homz::homcomp

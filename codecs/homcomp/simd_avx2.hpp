@@ -47,21 +47,26 @@ struct Avx2 {
   }
   static Vec last(Vec value) { return vec(_mm256_permutevar8x32_epi32(raw(value), _mm256_set1_epi32(7))); }
 
+  using Doubt = Vec;  // lanes of ones
+  static bool is_any(Doubt doubt) { return _mm256_testz_si256(raw(doubt), raw(doubt)) == 0; }
+  static std::uint32_t mask_of(Doubt doubt) { return negative(doubt); }
+
   template <class T>
-  static std::uint32_t quantise(const std::byte* from, const Quantiser<T>& by, Vec& quanta) {
+  static Doubt quantise(const std::byte* from, const Quantiser<T>& by, Vec& quanta) {
     if constexpr (sizeof(T) == 4) {
       const __m256 values = _mm256_loadu_ps(reinterpret_cast<const float*>(from));
       const __m256i q = _mm256_cvtps_epi32(_mm256_mul_ps(values, _mm256_set1_ps(by.reciprocal)));
       const __m256 restored = _mm256_mul_ps(_mm256_cvtepi32_ps(q), _mm256_set1_ps(by.step));
       const __m256 error = _mm256_andnot_ps(_mm256_set1_ps(-0.0f), _mm256_sub_ps(values, restored));
       quanta = vec(q);
-      return static_cast<std::uint32_t>(
-          _mm256_movemask_ps(_mm256_cmp_ps(error, _mm256_set1_ps(by.safe), _CMP_NLE_UQ)));
+      return vec(_mm256_castps_si256(_mm256_cmp_ps(error, _mm256_set1_ps(by.safe), _CMP_NLE_UQ)));
     } else {
       __m128i low, high;
-      const std::uint32_t bad = quantise_half(from, by, low) | quantise_half(from + 32, by, high) << 4;
+      const __m256 bad_low = quantise_half(from, by, low), bad_high = quantise_half(from + 32, by, high);
       quanta = vec(_mm256_set_m128i(high, low));
-      return bad;
+      // The lower halves of the 64-bit lanes, in order.
+      const __m256i bad = _mm256_castps_si256(_mm256_shuffle_ps(bad_low, bad_high, 0x88));
+      return vec(_mm256_permute4x64_epi64(bad, 0xd8));
     }
   }
   template <class T>
@@ -90,12 +95,12 @@ struct Avx2 {
     }
   }
 
+  // Without a branch on the width within a byte: it is as good as random.
   static void planes(const Vec (&sizes)[kVectors], unsigned width, std::byte* to) {
-    to += 4 * width;
-    if (width > 24) to = planes_of_byte<3>(sizes, width - 24, to);
-    if (width > 16) to = planes_of_byte<2>(sizes, std::min(width - 16, 8u), to);
-    if (width > 8) to = planes_of_byte<1>(sizes, std::min(width - 8, 8u), to);
-    planes_of_byte<0>(sizes, std::min(width, 8u), to);
+    planes_of_byte<0>(sizes, to);
+    if (width > 8) planes_of_byte<1>(sizes, to + 32);
+    if (width > 16) planes_of_byte<2>(sizes, to + 64);
+    if (width > 24) planes_of_byte<3>(sizes, to + 96);
   }
   static void join_planes(const std::byte* from, unsigned width, Vec (&sizes)[kVectors]) {
     const __m256i byte0 = byte_of_planes(from, width);
@@ -127,12 +132,12 @@ struct Avx2 {
   static __m256 ps(Vec value) { return reinterpret_cast<__m256>(value); }
   static Vec vec(__m256i value) { return reinterpret_cast<Vec>(value); }
 
-  static std::uint32_t quantise_half(const std::byte* from, const Quantiser<double>& by, __m128i& quanta) {
+  static __m256 quantise_half(const std::byte* from, const Quantiser<double>& by, __m128i& quanta) {
     const __m256d values = _mm256_loadu_pd(reinterpret_cast<const double*>(from));
     quanta = _mm256_cvtpd_epi32(_mm256_mul_pd(values, _mm256_set1_pd(by.reciprocal)));
     const __m256d restored = _mm256_mul_pd(_mm256_cvtepi32_pd(quanta), _mm256_set1_pd(by.step));
     const __m256d error = _mm256_andnot_pd(_mm256_set1_pd(-0.0), _mm256_sub_pd(values, restored));
-    return static_cast<std::uint32_t>(_mm256_movemask_pd(_mm256_cmp_pd(error, _mm256_set1_pd(by.safe), _CMP_NLE_UQ)));
+    return _mm256_castpd_ps(_mm256_cmp_pd(error, _mm256_set1_pd(by.safe), _CMP_NLE_UQ));
   }
 
   // Byte kByte of the 32 magnitudes, in order.
@@ -144,16 +149,15 @@ struct Avx2 {
     return _mm256_permutevar8x32_epi32(_mm256_packus_epi16(low, high), _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
   }
 
-  // The lowest `count` planes of a byte, written downwards from `end`: shifted to the top bit one after the other.
+  // The eight planes of a byte: each in turn is shifted to the top bit.
   template <int kByte>
-  static std::byte* planes_of_byte(const Vec (&sizes)[kVectors], unsigned count, std::byte* end) {
-    __m256i bits = _mm256_sll_epi16(bytes_of<kByte>(sizes), _mm_cvtsi32_si128(static_cast<int>(8 - count)));
-    for (unsigned i = 0; i < count; ++i) {
-      end -= 4;
-      store_le(end, static_cast<std::uint32_t>(_mm256_movemask_epi8(bits)));
+  static void planes_of_byte(const Vec (&sizes)[kVectors], std::byte* to) {
+    __m256i bits = bytes_of<kByte>(sizes);
+    for (unsigned plane = 8; plane-- > 0;) {
+      const auto word = static_cast<std::uint32_t>(_mm256_movemask_epi8(bits));
+      std::memcpy(to + 4 * plane, &word, 4);
       bits = _mm256_add_epi8(bits, bits);
     }
-    return end;
   }
 
   // The byte of each of the 32 values that up to 8 planes make.

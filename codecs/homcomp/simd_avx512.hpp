@@ -42,8 +42,12 @@ struct Avx512 {
   }
   static Vec last(Vec value) { return vec(_mm512_permutexvar_epi32(_mm512_set1_epi32(15), raw(value))); }
 
+  using Doubt = std::uint32_t;
+  static bool is_any(Doubt doubt) { return doubt != 0; }
+  static std::uint32_t mask_of(Doubt doubt) { return doubt; }
+
   template <class T>
-  static std::uint32_t quantise(const std::byte* from, const Quantiser<T>& by, Vec& quanta) {
+  static Doubt quantise(const std::byte* from, const Quantiser<T>& by, Vec& quanta) {
     if constexpr (sizeof(T) == 4) {
       const __m512 values = _mm512_loadu_ps(from);
       const __m512i q = _mm512_cvtps_epi32(_mm512_mul_ps(values, _mm512_set1_ps(by.reciprocal)));

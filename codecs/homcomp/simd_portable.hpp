@@ -57,10 +57,15 @@ struct Portable {
   }
   static Vec last(Vec value) { return all(value[kLanes - 1]); }  // in every lane
 
-  // Quanta of kLanes values, to the nearest; returns the mask of those that may not stand for their values. The
-  // others may lie outside the limit: then bit 30 or 31 of their magnitude is set.
+  // A mask in the form that comparisons give it in; Doubts can be united by |.
+  using Doubt = std::uint32_t;
+  static bool is_any(Doubt doubt) { return doubt != 0; }
+  static std::uint32_t mask_of(Doubt doubt) { return doubt; }
+
+  // Quanta of kLanes values, to the nearest; returns those that may not stand for their values. The others may lie
+  // outside the limit: then bit 30 or 31 of their magnitude is set.
   template <class T>
-  static std::uint32_t quantise(const std::byte* from, const Quantiser<T>& by, Vec& quanta) {
+  static Doubt quantise(const std::byte* from, const Quantiser<T>& by, Vec& quanta) {
     constexpr T kLimit = static_cast<T>(kQuantumLimit);
     std::uint32_t bad = 0;
     for (unsigned i = 0; i < kLanes; ++i) {
@@ -87,7 +92,7 @@ struct Portable {
     return mask;
   }
 
-  // The `width` planes of a block's magnitudes, as little-endian words.
+  // The `width` planes of a block's magnitudes, as little-endian words; may write up to 32 words.
   static void planes(const Vec (&sizes)[kVectors], unsigned width, std::byte* to) {
     for (unsigned plane = 0; plane < width; ++plane) {
       std::uint32_t word = 0;

@@ -2,10 +2,9 @@
 
 import os
 import subprocess
-import unittest
 
 import harness
-from harness import FAILED, OK, USAGE, Case
+from harness import FAILED, USAGE, Case
 
 RAW = ("--type", "f32", "--shape", "1000")
 

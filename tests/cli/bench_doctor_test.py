@@ -4,7 +4,6 @@ import csv
 import io
 import math
 import os
-import unittest
 
 import harness
 from harness import DIFFERS, OK, Case

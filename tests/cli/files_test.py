@@ -2,10 +2,9 @@
 
 import os
 import socket
-import unittest
 
 import harness
-from harness import FAILED, OK, USAGE, Case
+from harness import FAILED, USAGE, Case
 
 RAW = ("--type", "f32", "--shape", "1000", "--abs", "0.01")
 

@@ -1,9 +1,12 @@
 """HDF5 files through the program: what becomes of each dataset, and what the reports say."""
 
 import os
+import resource
+import signal
 import stat
+import subprocess
 import sys
-import unittest
+import time
 
 import harness
 from harness import DIFFERS, FAILED, OK, USAGE, Case, parse_json
@@ -172,6 +175,29 @@ class Hdf5(Case):
         self.homz("compress", "in.h5", "out.h5", "--abs", "0.01", "--force", umask=0)
         self.assertEqual(stat.S_IMODE(os.stat(self.path("out.h5")).st_mode), 0o640)
         self.homz("compress", "in.h5", "in.h5", "--abs", "0.01", "--force", expect=USAGE)
+
+    def test_disk_full_anywhere(self):
+        """The HDF5 library itself crashes at some of these limits; the program must not."""
+        self.compress("--abs", "0.01")
+        for limit in (0, 500, 1000, 3000, 10000, 30000, 100000, 200000):
+            for command in (("compress", "in.h5", "x.h5", "--abs", "1e-5"), ("decompress", "out.h5", "x.h5")):
+                self.homz(*command, expect=FAILED,
+                          preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)))
+                self.assert_no_litter(["in.h5", "out.h5"])
+
+    def test_ended_by_a_signal(self):
+        with h5py.File(self.path("in.h5"), "w") as file:
+            file["noise"] = numpy.random.default_rng(1).random(4000000, dtype="f4")
+        run = subprocess.Popen([harness.PROGRAM, "compress", "in.h5", "x.h5", "-c", "zstd:level=19"], cwd=self.folder,
+                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.addCleanup(run.kill)
+        while not [name for name in os.listdir(self.folder) if name.startswith(".homz-")]:
+            time.sleep(0.01)
+        time.sleep(0.2)
+        run.terminate()
+        self.assertEqual(run.wait(60), -signal.SIGTERM)
+        time.sleep(0.2)
+        self.assert_no_litter(["in.h5"])
 
     def test_bench(self):
         results = self.json("bench", "in.h5", "-c", "cuszp2", "--abs", "0.01", "--repeat", "1", "--dataset", "/T",

@@ -1,3 +1,4 @@
+// Metrics against values computed by hand, and the exact decision about the bound.
 #include "core/metrics.hpp"
 
 #include <gtest/gtest.h>

@@ -9,7 +9,6 @@ import stat
 import subprocess
 import sys
 import time
-import unittest
 
 import harness
 from harness import FAILED, OK, Case

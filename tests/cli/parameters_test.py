@@ -3,10 +3,9 @@
 import math
 import random
 import struct
-import unittest
 
 import harness
-from harness import OK, USAGE, Case
+from harness import USAGE, Case
 
 LOSSY = ("cuszp", "cuszp2", "cuszp2:mode=plain", "cuszp2:mode=fixed")
 

@@ -2,10 +2,9 @@
 
 import math
 import os
-import unittest
 
 import harness
-from harness import FAILED, OK, USAGE, Case, parse_json
+from harness import FAILED, Case, parse_json
 
 
 class Streams(Case):

@@ -2,7 +2,6 @@
 
 import math
 import struct
-import unittest
 
 import harness
 from harness import DIFFERS, FAILED, OK, USAGE, Case

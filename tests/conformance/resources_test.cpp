@@ -20,7 +20,7 @@ std::atomic<long> allocations = 0;
 std::atomic<long> fail_allocation = -1;  // the one with this number fails
 std::atomic<int> threads_allowed = -1;   // -1: any number
 
-bool allocation_fails() {
+[[maybe_unused]] bool allocation_fails() {
   return allocations.fetch_add(1) == fail_allocation.load();
 }
 

@@ -1,4 +1,4 @@
-"""Compares two HDF5 files object by object: links and their order, attributes, types, dataspaces, fill values, values.
+"""Compares two HDF5 files object by object: links and their order, attributes, types, spaces, fills, values.
 
 Names are compared, not addresses: a reference or a committed type means the object at a path.
 """
@@ -85,16 +85,19 @@ def compare_type(a, b, file_a, file_b, what):
     expect(a.equal(b), f"{what}: type differs")
     expect(a.committed() == b.committed(), f"{what}: one type is committed, the other is not")
     if a.committed():
-        expect(file_a.path(a) == file_b.path(b), f"{what}: committed type {file_a.path(a)} became {file_b.path(b)}")
+        path_a, path_b = file_a.path(a), file_b.path(b)
+        expect(path_a == path_b, f"{what}: committed type {path_a} became {path_b}")
     if a.get_class() == h5t.STRING:
-        expect(a.get_cset() == b.get_cset() and a.get_strpad() == b.get_strpad(), f"{what}: string kind differs")
+        kinds = [(t.get_cset(), t.get_strpad()) for t in (a, b)]
+        expect(kinds[0] == kinds[1], f"{what}: string kind differs")
 
 
 def compare_space(a, b, what):
     expect(a.get_simple_extent_type() == b.get_simple_extent_type(), f"{what}: class of dataspace differs")
     if a.get_simple_extent_type() == h5s.SIMPLE:
         expect(a.get_simple_extent_dims() == b.get_simple_extent_dims(), f"{what}: extents differ")
-        expect(a.get_simple_extent_dims(True) == b.get_simple_extent_dims(True), f"{what}: maximum extents differ")
+        most = [space.get_simple_extent_dims(True) for space in (a, b)]
+        expect(most[0] == most[1], f"{what}: maximum extents differ")
 
 
 def attribute_names(object_id, ordered):
@@ -117,7 +120,8 @@ def compare_attributes(a, b, file_a, file_b, path):
         expect(plist.get_attr_creation_order() == creation_plist(b).get_attr_creation_order(),
                f"{path}: order of attributes is tracked in one file only")
     names = attribute_names(a, ordered)
-    expect(names == attribute_names(b, ordered), f"{path}: attributes {names} and {attribute_names(b, ordered)}")
+    others = attribute_names(b, ordered)
+    expect(names == others, f"{path}: attributes {names} and {others}")
     for name in names:
         what = f"{path}, attribute {name.decode()}"
         one, other = h5a.open(a, name), h5a.open(b, name)
@@ -171,14 +175,16 @@ def compare_links(a, b, file_a, file_b, path, seen, skip_values):
         one, other = a.links.get_info(name), b.links.get_info(name)
         expect(one.type == other.type and one.cset == other.cset, f"{child_path}: kind of link differs")
         if one.type == h5l.TYPE_HARD:
-            compare_object(h5o.open(a, name), h5o.open(b, name), file_a, file_b, child_path, seen, skip_values)
+            children = h5o.open(a, name), h5o.open(b, name)
+            compare_object(*children, file_a, file_b, child_path, seen, skip_values)
         else:
             expect(a.links.get_val(name) == b.links.get_val(name), f"{child_path}: target of link differs")
 
 
 def compare_object(a, b, file_a, file_b, path, seen, skip_values):
     expect(type(a) is type(b), f"{path}: kind of object differs")
-    expect(file_a.path(a) == file_b.path(b), f"{path}: a hard link to {file_a.path(a)} became {file_b.path(b)}")
+    path_a, path_b = file_a.path(a), file_b.path(b)
+    expect(path_a == path_b, f"{path}: a hard link to {path_a} became {path_b}")
     address = h5o.get_info(a).addr
     if address in seen:
         return

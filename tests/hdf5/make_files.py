@@ -58,7 +58,8 @@ def add_float_datasets(group):
     sparse[40:50] = field((10, 100))
 
 
-FLOATS = ["contiguous", "big_endian", "chunked", "extendible", "compact", "five_extents", "six_extents", "sparse"]
+FLOATS = ["contiguous", "big_endian", "chunked", "extendible", "compact",
+          "five_extents", "six_extents", "sparse"]
 
 
 def add_other_datasets(group, directory):
@@ -75,7 +76,8 @@ def add_other_datasets(group, directory):
     group.create_dataset("fixed_strings", data=np.array([b"x", b"yz"], "S5"))
     group.create_dataset("lists", data=np.array([np.arange(3.0), np.arange(9.0)], dtype=object),
                          dtype=h5py.vlen_dtype("<f4"))
-    group.create_dataset("enum", data=np.array([0, 1, 1], "i1"), dtype=h5py.enum_dtype({"NO": 0, "YES": 1}, "i1"))
+    answers = h5py.enum_dtype({"NO": 0, "YES": 1}, "i1")
+    group.create_dataset("enum", data=np.array([0, 1, 1], "i1"), dtype=answers)
     group.create_dataset("booleans", data=np.arange(5000) % 3 == 0)
     group.create_dataset("arrays", (700,), dtype="(3,)<f4")[:] = field((700, 3))
     group.create_dataset("records", data=np.array([(1, 2.5)] * 900, dtype=[("n", ">i4"), ("x", "<f8")]),
@@ -95,8 +97,8 @@ def add_references(group, file):
     regions[0, 0] = file["data/contiguous"].regionref[3:70, 2]
     regions[1, 1] = file["data/chunked"].regionref[[1, 5, 7], :]
     record = np.dtype([("ref", h5py.ref_dtype), ("x", "<f4")])
-    group.create_dataset("records", data=np.array([(file["data"].ref, 1.5), (h5py.Reference(), 2.5)], dtype=record),
-                         chunks=(1,), maxshape=(None,))
+    records = np.array([(file["data"].ref, 1.5), (h5py.Reference(), 2.5)], dtype=record)
+    group.create_dataset("records", data=records, chunks=(1,), maxshape=(None,))
     lists = group.create_dataset("lists", (2,), dtype=h5py.vlen_dtype(h5py.ref_dtype))
     lists[0] = np.array([file["data"].ref, file["/"].ref], dtype=h5py.ref_dtype)
 

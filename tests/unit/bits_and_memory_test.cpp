@@ -1,7 +1,7 @@
 // Integers in streams, the arena, buffers, the checksum.
 #include <gtest/gtest.h>
 
-#include <cstring>
+#include <algorithm>
 #include <numeric>
 #include <random>
 #include <set>
@@ -11,6 +11,7 @@
 #include "core/canary.hpp"
 #include "core/checksum.hpp"
 #include "core/memory.hpp"
+#include "tests/support/guarded.hpp"
 #include "tests/support/surgery.hpp"
 
 namespace homz::test {
@@ -73,12 +74,13 @@ TEST(Buffer, HasTheSizeThatWasAsked) {
     auto buffer = Buffer::make(size);
     ASSERT_TRUE(buffer.ok());
     EXPECT_EQ(buffer->size(), size);
-    std::memset(buffer->bytes().data(), 1, size);
+    std::ranges::fill(buffer->bytes(), std::byte{1});
   }
 }
 
 TEST(Buffer, WhatCannotBeHadIsAnError) {
   for (const std::uint64_t size : {~std::uint64_t{0}, ~std::uint64_t{0} - 4096, std::uint64_t{1} << 62}) {
+    if (kSanitized && size >> 63 == 0) continue;  // sanitizers abort where an allocator returns nothing
     const auto buffer = Buffer::make(size);
     EXPECT_EQ(buffer.status().code(), Code::out_of_memory);
     EXPECT_NE(buffer.status().message().find(std::to_string(size)), std::string::npos);

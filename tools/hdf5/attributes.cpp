@@ -18,9 +18,14 @@ Handle open_attribute(hid_t object, const char* name) {
 Result<H5_index_t> attribute_order(hid_t object) {
   Handle properties;
   switch (H5Iget_type(object)) {
-    case H5I_DATASET: properties = Handle(H5Dget_create_plist(object)); break;
-    case H5I_DATATYPE: properties = Handle(H5Tget_create_plist(object)); break;
-    default: properties = Handle(H5Gget_create_plist(object));
+    case H5I_DATASET:
+      properties = Handle(H5Dget_create_plist(object));
+      break;
+    case H5I_DATATYPE:
+      properties = Handle(H5Tget_create_plist(object));
+      break;
+    default:
+      properties = Handle(H5Gget_create_plist(object));
   }
   unsigned order = 0;
   if (!properties.ok() || H5Pget_attr_creation_order(properties, &order) < 0)
@@ -43,8 +48,8 @@ Status copy_attribute(hid_t from, hid_t to, const char* name, Translator& transl
   HOMZ_ASSIGN(const Handle space, own(H5Aget_space(source), "read the dataspace"));
   HOMZ_ASSIGN(const Handle properties, own(H5Aget_create_plist(source), "read the properties"));
   HOMZ_ASSIGN(const Handle type, translator.type(source_type));
-  HOMZ_ASSIGN(const Handle target, own(H5Acreate2(to, name, type, space, properties, H5P_DEFAULT),
-                                       "create the attribute"));
+  HOMZ_ASSIGN(const Handle target,
+              own(H5Acreate2(to, name, type, space, properties, H5P_DEFAULT), "create the attribute"));
   HOMZ_ASSIGN(Elements values, Elements::read_attribute(source));
   if (values.count() == 0) return Status();
   HOMZ_TRY(translator.translate(values.layout(), values.data(), values.count()));
@@ -77,7 +82,8 @@ std::optional<std::string> text_attribute(hid_t object, const char* name) {
   return trimmed;
 }
 
-std::vector<std::byte> numeric_attribute(hid_t object, const char* name, hid_t memory_type, std::size_t value_bytes) {
+std::vector<std::byte> numeric_attribute(hid_t object, const char* name, hid_t memory_type,
+                                         std::size_t value_bytes) {
   constexpr hssize_t kMostValues = 1 << 16;  // more is no fill value
   const Handle attribute = open_attribute(object, name);
   if (!attribute.ok()) return {};

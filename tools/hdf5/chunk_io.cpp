@@ -17,8 +17,8 @@ namespace {
 
 constexpr std::uint64_t kBatchBytes = 256 << 20, kBatchChunks = 4096;
 
-// Runs work(i, scratch, exec) for i < count on `threads` threads, each with a scratch buffer of its own. A single
-// task gets all threads for itself.
+// Runs work(i, scratch, exec) for i < count on `threads` threads, each with a scratch buffer of its own. A
+// single task gets all threads for itself.
 template <class F>
 Status each_chunk(std::uint64_t count, unsigned threads, F work) {
   if (threads == 0) threads = hardware_threads();
@@ -51,7 +51,8 @@ Result<Handle> chunk_space(const ChunkGrid& grid) {
   return own(H5Screate_simple(grid.rank(), grid.chunk().data(), nullptr), "make a dataspace");
 }
 
-Result<std::vector<std::uint64_t>> listed_chunks(const Dataset& dataset, const ChunkGrid& grid, hsize_t stored) {
+Result<std::vector<std::uint64_t>> listed_chunks(const Dataset& dataset, const ChunkGrid& grid,
+                                                 hsize_t stored) {
   std::vector<std::uint64_t> chunks;
   std::vector<hsize_t> start(grid.chunk().size());
   for (hsize_t i = 0; i < stored; ++i) {
@@ -69,12 +70,14 @@ Result<std::vector<std::uint64_t>> listed_chunks(const Dataset& dataset, const C
 }  // namespace
 
 std::uint64_t batch_chunks(const ChunkGrid& grid, std::uint64_t bytes_per_chunk) {
-  const std::uint64_t fitting = std::max<std::uint64_t>(1, kBatchBytes / std::max<std::uint64_t>(1, bytes_per_chunk));
+  const std::uint64_t fitting =
+      std::max<std::uint64_t>(1, kBatchBytes / std::max<std::uint64_t>(1, bytes_per_chunk));
   return std::max<std::uint64_t>(1, std::min({fitting, kBatchChunks, grid.count()}));
 }
 
 Result<std::vector<std::uint64_t>> existing_chunks(const Dataset& dataset, const ChunkGrid& grid) {
-  constexpr std::uint64_t kMostProbes = 1 << 22;  // a chunk's probe is fast, but there can be many that do not exist
+  constexpr std::uint64_t kMostProbes =
+      1 << 22;  // a chunk's probe is fast, but there can be many that do not exist
   std::vector<std::uint64_t> chunks;
   hsize_t stored = grid.count();
   if (dataset.layout == H5D_CHUNKED)
@@ -83,12 +86,25 @@ Result<std::vector<std::uint64_t>> existing_chunks(const Dataset& dataset, const
   for (std::uint64_t i = 0; i < grid.count(); ++i) {
     hsize_t size = 1;
     // The library fails for a chunk that does not exist; the count shows whether it was for another reason.
-    if (stored == grid.count() || (H5Dget_chunk_storage_size(dataset.id, grid.box(i).start.data(), &size) >= 0 && size != 0))
+    if (stored == grid.count() ||
+        (H5Dget_chunk_storage_size(dataset.id, grid.box(i).start.data(), &size) >= 0 && size != 0))
       chunks.push_back(i);
   }
   if (chunks.size() != stored)
-    return Status(Code::corrupt_stream, fmt::format("the index tells of {} chunks, {} can be found", stored, chunks.size()));
+    return Status(Code::corrupt_stream,
+                  fmt::format("the index tells of {} chunks, {} can be found", stored, chunks.size()));
   return chunks;
+}
+
+Status StoredChunk::read(const Dataset& dataset, const Box& box) {
+  hsize_t stored = 0;
+  size = 0;
+  HOMZ_TRY(check(H5Dget_chunk_storage_size(dataset.id, box.start.data(), &stored), "look for a chunk"));
+  HOMZ_TRY(memory.reserve(stored));
+  HOMZ_TRY(check(H5Dread_chunk(dataset.id, H5P_DEFAULT, box.start.data(), &mask, memory.bytes().data()),
+                 "read the chunk"));
+  size = stored;
+  return Status();
 }
 
 Result<ChunkReader> ChunkReader::make(const Dataset& dataset, const ChunkGrid& grid, unsigned threads) {
@@ -117,33 +133,26 @@ Status ChunkReader::read_with_library(std::uint64_t chunk, Bytes slot) {
   const hid_t type = native_type(dataset_->element->dtype);
   if (H5Dread(dataset_->id, type, memory_space_, file_space_, H5P_DEFAULT, slot.data()) >= 0) return Status();
   const std::string filters = dataset_->filter_names();
-  return failure("read the values").within(grid_.place(box) + (filters.empty() ? "" : ", filters " + filters));
+  return failure("read the values")
+      .within(grid_.place(box) + (filters.empty() ? "" : ", filters " + filters));
 }
 
 Status ChunkReader::fetch(std::uint64_t chunk, std::size_t place) {
-  Fetched& fetched = fetched_[place];
-  const Box box = grid_.box(chunk);
-  fetched.size = 0;
+  fetched_[place].size = 0;
   if (!std::binary_search(existing_.begin(), existing_.end(), chunk)) return Status();
-  hsize_t size = 0;
-  if (H5Dget_chunk_storage_size(dataset_->id, box.start.data(), &size) < 0)
-    return failure("look for a chunk").within(grid_.place(box));
-  fetched.size = size;
-  HOMZ_TRY(fetched.bytes.reserve(size).within(grid_.place(box)));
-  std::uint32_t mask = 0;
-  if (H5Dread_chunk(dataset_->id, H5P_DEFAULT, box.start.data(), &mask, fetched.bytes.bytes().data()) < 0)
-    return failure("read the chunk").within(grid_.place(box));
-  fetched.raw = (mask & 1) != 0;
-  return Status();
+  const Box box = grid_.box(chunk);
+  return fetched_[place].read(*dataset_, box).within(grid_.place(box));
 }
 
-Status ChunkReader::decode(std::uint64_t chunk, std::size_t place, Bytes slot, Buffer* scratch, Exec exec) const {
-  const Fetched& fetched = fetched_[place];
+Status ChunkReader::decode(std::uint64_t chunk, std::size_t place, Bytes slot, Buffer* scratch,
+                           Exec exec) const {
+  const StoredChunk& fetched = fetched_[place];
   const auto decoded = [&]() -> Status {
-    const ConstBytes bytes = fetched.bytes.bytes().first(fetched.size);
-    if (fetched.raw) {
+    const ConstBytes bytes = fetched.bytes();
+    if ((fetched.mask & 1) != 0) {
       if (bytes.size() != slot.size())
-        return Status(Code::corrupt_stream, fmt::format("{} bytes of values instead of {}", bytes.size(), slot.size()));
+        return Status(Code::corrupt_stream,
+                      fmt::format("{} bytes of values instead of {}", bytes.size(), slot.size()));
       std::memcpy(slot.data(), bytes.data(), bytes.size());
       if (coding_->big_endian) swap_bytes(slot, size_of(coding_->dtype));
       return Status();

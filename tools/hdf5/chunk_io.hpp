@@ -1,5 +1,5 @@
-// Chunks between an HDF5 dataset and memory: many at a time, coded by several threads, past the library's filters
-// where the dataset is ours. The threads call nothing of HDF5.
+// Chunks between an HDF5 dataset and memory: many at a time, coded by several threads, past the library's
+// filters where the dataset is ours. The threads call nothing of HDF5.
 #pragma once
 
 #include <hdf5.h>
@@ -22,6 +22,16 @@ std::uint64_t batch_chunks(const ChunkGrid& grid, std::uint64_t bytes_per_chunk)
 // Numbers of the chunks that exist in the file: all of them if the dataset is not chunked by `grid`.
 Result<std::vector<std::uint64_t>> existing_chunks(const Dataset& dataset, const ChunkGrid& grid);
 
+// The bytes of a chunk as they are in the file.
+struct StoredChunk {
+  Buffer memory;
+  std::uint64_t size = 0;
+  std::uint32_t mask = 0;  // a bit for every filter of the pipeline that was left out
+
+  Status read(const Dataset& dataset, const Box& box);
+  ConstBytes bytes() const { return memory.bytes().first(size); }
+};
+
 // Reads chunks as values in the machine's byte order.
 class ChunkReader {
  public:
@@ -36,27 +46,21 @@ class ChunkReader {
   Status fetch(std::uint64_t chunk, std::size_t place);
   Status decode(std::uint64_t chunk, std::size_t place, Bytes slot, Buffer* scratch, Exec exec) const;
 
-  struct Fetched {
-    Buffer bytes;
-    std::uint64_t size = 0;  // 0: the chunk does not exist
-    bool raw = false;        // stored without the filter
-  };
-
   const Dataset* dataset_ = nullptr;
   ChunkGrid grid_;
   unsigned threads_ = 1;
   std::uint64_t chunk_bytes_ = 0;
   Handle file_space_, memory_space_;
-  std::optional<ChunkCoding> coding_;  // of a dataset that is ours and read past the library's filters
+  std::optional<ChunkCoding> coding_;    // of a dataset that is ours and read past the library's filters
   std::vector<std::uint64_t> existing_;  // chunks of such a dataset
-  std::vector<Fetched> fetched_;
+  std::vector<StoredChunk> fetched_;     // of size 0 where the chunk does not exist
 };
 
 // Codes chunks and writes them.
 class ChunkWriter {
  public:
-  static Result<ChunkWriter> make(hid_t dataset, const ChunkGrid& grid, const ChunkCoding& coding, std::uint64_t batch,
-                                  unsigned threads);
+  static Result<ChunkWriter> make(hid_t dataset, const ChunkGrid& grid, const ChunkCoding& coding,
+                                  std::uint64_t batch, unsigned threads);
   std::uint64_t stream_bytes() const { return needs_.stream_bytes; }  // of one chunk, at most
 
   Status write(std::span<const std::uint64_t> chunks, ConstBytes slots);

@@ -30,7 +30,8 @@ std::uint64_t pair(std::span<const unsigned> words, std::size_t low) {
 
 Result<ErrorBound> parse_requested(std::span<const unsigned> words) {
   const ErrorBound bound{static_cast<BoundMode>(words[3]), value_of<double>(pair(words, 4))};
-  if (words[3] > static_cast<unsigned>(BoundMode::psnr)) return wrong(fmt::format("mode {} of the bound", words[3]));
+  if (words[3] > static_cast<unsigned>(BoundMode::psnr))
+    return wrong(fmt::format("mode {} of the bound", words[3]));
   if (const Status status = validate(bound); !status.ok()) return wrong(status.message());
   return bound;
 }
@@ -72,7 +73,8 @@ Words user_words(const ChunkCoding& coding) {
 Words all_words(const ChunkCoding& coding) {
   Words words = user_words(coding);
   const bool left_alone = coding.extents.empty();
-  words.push_back(left_alone ? 0 : static_cast<unsigned>(coding.dtype) + (coding.big_endian ? kBigEndian : 0));
+  words.push_back(left_alone ? 0
+                             : static_cast<unsigned>(coding.dtype) + (coding.big_endian ? kBigEndian : 0));
   words.push_back(static_cast<unsigned>(coding.extents.size()));
   for (const std::uint64_t extent : coding.extents) words.push_back(static_cast<unsigned>(extent));
   return words;
@@ -81,11 +83,13 @@ Words all_words(const ChunkCoding& coding) {
 Result<ChunkCoding> parse_user_words(const Registry& registry, std::span<const unsigned> words) {
   if (words.size() != kBoundWords && words.size() != kFillWords && words.size() < kUserWords)
     return wrong(fmt::format("{} words; give 3 (layout 1, bound low, bound high), 9 or 16", words.size()));
-  if (words[0] != kLayout) return wrong(fmt::format("layout {}; this homz knows layout {}", words[0], kLayout));
+  if (words[0] != kLayout)
+    return wrong(fmt::format("layout {}; this homz knows layout {}", words[0], kLayout));
   ChunkCoding coding;
   coding.abs_error = value_of<double>(pair(words, 1));
   if (!std::isfinite(coding.abs_error) || std::signbit(coding.abs_error))
-    return wrong(fmt::format("absolute bound {} (a double takes two words, the low one first)", coding.abs_error));
+    return wrong(
+        fmt::format("absolute bound {} (a double takes two words, the low one first)", coding.abs_error));
   coding.requested = coding.abs_error > 0 ? ErrorBound{BoundMode::absolute, coding.abs_error}
                                           : ErrorBound{BoundMode::lossless, 0};
   if (words.size() >= kFillWords) {
@@ -124,7 +128,8 @@ Result<Field> coded_field(Dtype dtype, std::span<const std::uint64_t> extents) {
   if (kept.size() > Field::kMaxRank) std::erase(kept, 1u);
   while (kept.size() > Field::kMaxRank) {
     std::uint64_t merged;
-    if (__builtin_mul_overflow(kept[0], kept[1], &merged)) return wrong("the product of the extents overflows");
+    if (__builtin_mul_overflow(kept[0], kept[1], &merged))
+      return wrong("the product of the extents overflows");
     kept.erase(kept.begin());
     kept[0] = merged;
   }
@@ -145,7 +150,8 @@ Result<Compression> compression_of(const Registry& registry, const ChunkCoding& 
   return compression;
 }
 
-Result<OpenStream> open_chunk(const Registry& registry, const ChunkCoding& coding, ConstBytes stream, Exec exec) {
+Result<OpenStream> open_chunk(const Registry& registry, const ChunkCoding& coding, ConstBytes stream,
+                              Exec exec) {
   HOMZ_ASSIGN(const OpenStream open, open_stream(registry, stream, exec));
   const Field& field = open.header.field;
   HOMZ_ASSIGN(const Field expected, coded_field(coding.dtype, coding.extents));

@@ -1,5 +1,6 @@
-// How one chunk of a dataset is coded: the filter's parameters (HDF5's cd_values), and a chunk's bytes to and from a
-// stream. Shared by the filter callback and the direct chunk I/O, so both write the same bytes. No HDF5 in here.
+// How one chunk of a dataset is coded: the filter's parameters (HDF5's cd_values), and a chunk's bytes to and
+// from a stream. Shared by the filter callback and the direct chunk I/O, so both write the same bytes. No
+// HDF5 in here.
 //
 // The parameters are 32-bit words; a double or a 64-bit pattern takes two, the low one first.
 //
@@ -66,7 +67,8 @@ Result<Field> coded_field(Dtype dtype, std::span<const std::uint64_t> extents);
 Result<Compression> compression_of(const Registry& registry, const ChunkCoding& coding);
 
 // Opens the stream of a chunk and checks that it holds what the parameters say.
-Result<OpenStream> open_chunk(const Registry& registry, const ChunkCoding& coding, ConstBytes stream, Exec exec);
+Result<OpenStream> open_chunk(const Registry& registry, const ChunkCoding& coding, ConstBytes stream,
+                              Exec exec);
 
 void swap_bytes(Bytes data, std::uint64_t value_bytes);
 

@@ -18,7 +18,8 @@ namespace {
 
 class Compressor {
  public:
-  Compressor(hid_t from, hid_t to, const Selection& selection, const CompressOptions& options, FileReport* report)
+  Compressor(hid_t from, hid_t to, const Selection& selection, const CompressOptions& options,
+             FileReport* report)
       : from_(from), to_(to), selection_(selection), options_(options), report_(report) {}
 
   // The compressed dataset, or an invalid handle where it is to be copied as it is.
@@ -41,13 +42,15 @@ class Compressor {
  private:
   Result<Handle> compress(const Dataset& dataset, const Choice& choice, const Translator& translator,
                           DatasetReport* report) {
-    const ChunkGrid grid(dataset.extents, dataset.chunk.empty() ? default_chunk(dataset.extents) : dataset.chunk);
+    const ChunkGrid grid(dataset.extents,
+                         dataset.chunk.empty() ? default_chunk(dataset.extents) : dataset.chunk);
     HOMZ_ASSIGN(const std::vector<std::uint64_t> chunks, existing_chunks(dataset, grid));
     auto surveyed = survey(dataset, grid, chunks, choice.bound, options_.fill, options_.threads);
     if (!surveyed.ok()) return explain(surveyed.status());
     const ChunkCoding coding = coding_of(dataset, grid, choice, *surveyed);
     HOMZ_ASSIGN(Handle made, create(dataset, grid, coding, translator));
-    if (const Status status = transfer(dataset, grid, chunks, coding, made); !status.ok()) return explain(status);
+    if (const Status status = transfer(dataset, grid, chunks, coding, made); !status.ok())
+      return explain(status);
     fill_in(grid, chunks.size(), choice, coding, *surveyed, report);
     const std::uint64_t stored = H5Dget_storage_size(made), before = report->stored_bytes;
     if (stored >= before && !choice.named) {
@@ -66,8 +69,10 @@ class Compressor {
     if (!dataset.filters.empty())
       HOMZ_TRY(check(H5Premove_filter(properties, H5Z_FILTER_ALL), "remove the filters"));
     HOMZ_TRY(check(H5Pset_chunk(properties, grid.rank(), grid.chunk().data()), "set the chunks"));
-    // Partial chunks must be filtered too, and chunks appear as they are written.
-    HOMZ_TRY(check(H5Pset_chunk_opts(properties, 0), "set the properties"));
+    // Partial chunks must be filtered too. Not set without need: it asks for the file format of HDF5 1.10.
+    unsigned chunk_options = 0;
+    HOMZ_TRY(check(H5Pget_chunk_opts(properties, &chunk_options), "read the properties"));
+    if (chunk_options != 0) HOMZ_TRY(check(H5Pset_chunk_opts(properties, 0), "set the properties"));
     HOMZ_TRY(check(H5Pset_alloc_time(properties, H5D_ALLOC_TIME_INCR), "set the properties"));
     HOMZ_TRY(check(H5Pset_obj_track_times(properties, false), "set the properties"));
     const Words words = user_words(coding);
@@ -109,8 +114,8 @@ class Compressor {
     return coding;
   }
 
-  static void fill_in(const ChunkGrid& grid, std::uint64_t chunks, const Choice& choice, const ChunkCoding& coding,
-                      const Survey& surveyed, DatasetReport* report) {
+  static void fill_in(const ChunkGrid& grid, std::uint64_t chunks, const Choice& choice,
+                      const ChunkCoding& coding, const Survey& surveyed, DatasetReport* report) {
     report->compressed = true;
     report->reason.clear();
     report->codec = codec_text(choice.codec);
@@ -145,7 +150,8 @@ class Compressor {
   std::uint64_t done_ = 0;
 };
 
-Result<FileReport> compress_open(const std::string& input, const std::string& output, const CompressOptions& options) {
+Result<FileReport> compress_open(const std::string& input, const std::string& output,
+                                 const CompressOptions& options) {
   HOMZ_TRY(register_filter());
   FileReport report;
   HOMZ_ASSIGN(const Handle from, open_input(input));
@@ -163,7 +169,8 @@ Result<FileReport> compress_open(const std::string& input, const std::string& ou
 
 }  // namespace
 
-Result<FileReport> compress_file(const std::string& input, const std::string& output, const CompressOptions& options) {
+Result<FileReport> compress_file(const std::string& input, const std::string& output,
+                                 const CompressOptions& options) {
   const QuietErrors quiet;
   auto report = no_throw([&] { return compress_open(input, output, options); });
   if (!report.ok()) return report.status().within(fmt::format("'{}'", input));

@@ -30,8 +30,12 @@ bool contains(const List& list, const std::string& text) {
   return std::find(list.begin(), list.end(), text) != list.end();
 }
 
-std::string parent(const std::string& path) { return path.substr(0, path.rfind('/')); }
-std::string name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+std::string parent(const std::string& path) {
+  return path.substr(0, path.rfind('/'));
+}
+std::string name(const std::string& path) {
+  return path.substr(path.rfind('/') + 1);
+}
 
 }  // namespace
 

@@ -1,4 +1,5 @@
-// Datasets that tell where and when the values of others are (the CF conventions): an error in them moves the data.
+// Datasets that tell where and when the values of others are (the CF conventions): an error in them moves the
+// data.
 #pragma once
 
 #include <hdf5.h>

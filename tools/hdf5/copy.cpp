@@ -23,7 +23,9 @@ Result<Handle> open_object(hid_t file, const std::string& path) {
 }
 
 // Only the type that was asked for may stand in for a committed one.
-H5O_mcdt_search_ret_t no_further_search(void*) { return H5O_MCDT_SEARCH_STOP; }
+H5O_mcdt_search_ret_t no_further_search(void*) {
+  return H5O_MCDT_SEARCH_STOP;
+}
 
 Status make_group(hid_t from, hid_t parent, hid_t links, const Object& object, const std::string& name) {
   HOMZ_ASSIGN(const Handle group, own(H5Gopen2(from, object.path.c_str(), H5P_DEFAULT), "open the group"));
@@ -35,15 +37,18 @@ Status make_group(hid_t from, hid_t parent, hid_t links, const Object& object, c
 Status make_other_link(hid_t parent, hid_t properties, const Link& link) {
   const char* const name = link.name.c_str();
   if (link.type == H5L_TYPE_SOFT)
-    return check(H5Lcreate_soft(link.value.data(), parent, name, properties, H5P_DEFAULT), "create the soft link");
+    return check(H5Lcreate_soft(link.value.data(), parent, name, properties, H5P_DEFAULT),
+                 "create the soft link");
   if (link.type != H5L_TYPE_EXTERNAL)
-    return check(H5Lcreate_ud(parent, name, link.type, link.value.data(), link.value.size(), properties, H5P_DEFAULT),
-                 "create the user-defined link");
+    return check(
+        H5Lcreate_ud(parent, name, link.type, link.value.data(), link.value.size(), properties, H5P_DEFAULT),
+        "create the user-defined link");
   const char *file = nullptr, *object = nullptr;
   unsigned flags = 0;
   HOMZ_TRY(check(H5Lunpack_elink_val(link.value.data(), link.value.size(), &flags, &file, &object),
                  "read the external link"));
-  return check(H5Lcreate_external(file, object, parent, name, properties, H5P_DEFAULT), "create the external link");
+  return check(H5Lcreate_external(file, object, parent, name, properties, H5P_DEFAULT),
+               "create the external link");
 }
 
 }  // namespace
@@ -66,8 +71,8 @@ Status FileCopy::run(const Remake& remake) {
   return check(H5Ldelete(to_, staging_.c_str(), H5P_DEFAULT), "delete a temporary group");
 }
 
-// Datasets can stand before the committed types that they use, and links must be made in their order: so the types are
-// made first, in a group that no object of the file is named like.
+// Datasets can stand before the committed types that they use, and links must be made in their order: so the
+// types are made first, in a group that no object of the file is named like.
 Status FileCopy::stage_types() {
   const auto& objects = tree_.objects();
   const auto is_type = [](const Object& object) { return object.kind == Object::Kind::type; };
@@ -78,13 +83,15 @@ Status FileCopy::stage_types() {
   };
   staging_ = "/.homz-types";
   while (taken(staging_)) staging_ += '_';
-  HOMZ_TRY(own(H5Gcreate2(to_, staging_.c_str(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), "create a temporary group")
+  HOMZ_TRY(own(H5Gcreate2(to_, staging_.c_str(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT),
+               "create a temporary group")
                .status());
   for (std::size_t i = 0; i < objects.size(); ++i) {
     if (!is_type(objects[i])) continue;
     const std::string context = fmt::format("type '{}'", objects[i].path);
     const auto stage = [&]() -> Status {
-      HOMZ_ASSIGN(const Handle type, own(H5Topen2(from_, objects[i].path.c_str(), H5P_DEFAULT), "open the type"));
+      HOMZ_ASSIGN(const Handle type,
+                  own(H5Topen2(from_, objects[i].path.c_str(), H5P_DEFAULT), "open the type"));
       HOMZ_ASSIGN(const Handle copy, own(H5Tcopy(type), "copy the type"));
       HOMZ_ASSIGN(const Handle properties, own(H5Tget_create_plist(type), "read the type's properties"));
       HOMZ_TRY(check(H5Pset_obj_track_times(properties, false), "set the type's properties"));
@@ -109,7 +116,8 @@ Status FileCopy::make_hard_link(hid_t parent, hid_t properties, const Link& link
   const Object& target = tree_.objects()[link.target];
   if (link.first && target.kind == Object::Kind::group)
     return make_group(from_, parent, properties, target, link.name);
-  if (link.first && target.kind == Object::Kind::dataset) return make_dataset(parent, properties, link, remake);
+  if (link.first && target.kind == Object::Kind::dataset)
+    return make_dataset(parent, properties, link, remake);
   const std::string& existing = link.first ? staged_[link.target] : target.path;
   return check(H5Lcreate_hard(to_, existing.c_str(), parent, link.name.c_str(), properties, H5P_DEFAULT),
                "create the hard link");
@@ -122,7 +130,8 @@ Status FileCopy::make_dataset(hid_t parent, hid_t properties, const Link& link, 
   return made.close() ? Status() : failure("finish the dataset");
 }
 
-// The library copies storage and filters as they are, even where a filter is not available. Attributes follow later.
+// The library copies storage and filters as they are, even where a filter is not available. Attributes follow
+// later.
 Status FileCopy::copy_dataset(hid_t parent, hid_t properties, const Link& link) {
   const std::string& path = tree_.objects()[link.target].path;
   HOMZ_ASSIGN(const Handle copying, own(H5Pcreate(H5P_OBJECT_COPY), "make a property list"));
@@ -136,7 +145,8 @@ Status FileCopy::copy_dataset(hid_t parent, hid_t properties, const Link& link) 
   }
   HOMZ_TRY(check(H5Pset_copy_object(copying, flags), "set how to copy"));
   verbatim_[link.target] = true;
-  return check(H5Ocopy(from_, path.c_str(), parent, link.name.c_str(), copying, properties), "copy the dataset");
+  return check(H5Ocopy(from_, path.c_str(), parent, link.name.c_str(), copying, properties),
+               "copy the dataset");
 }
 
 Status FileCopy::finish_object(std::size_t index) {
@@ -146,7 +156,8 @@ Status FileCopy::finish_object(std::size_t index) {
   HOMZ_TRY(copy_attributes(source, target, translator_));
   if (verbatim_[index]) {
     HOMZ_ASSIGN(const Handle type, own(H5Dget_type(source), "read the type"));
-    if (H5Tdetect_class(type, H5T_REFERENCE) > 0) HOMZ_TRY(copy_reference_values(source, target, translator_));
+    if (H5Tdetect_class(type, H5T_REFERENCE) > 0)
+      HOMZ_TRY(copy_reference_values(source, target, translator_));
   }
   return target.close() ? Status() : failure("finish the object");
 }
@@ -155,8 +166,8 @@ Status copy_file(hid_t from, hid_t to, const Tree& tree, FileReport* report, con
   FileCopy copy(from, to, tree);
   HOMZ_TRY(copy.run(remake));
   if (copy.lost_references() != 0)
-    report->warnings.push_back(fmt::format("{} references to objects without a name were set to null",
-                                           copy.lost_references()));
+    report->warnings.push_back(
+        fmt::format("{} references to objects without a name were set to null", copy.lost_references()));
   return Status();
 }
 

@@ -14,8 +14,8 @@
 
 namespace homz::hdf5 {
 
-// Makes the dataset at `path` anew in the copy, without its attributes and without a link. An invalid handle: copy the
-// dataset as it is.
+// Makes the dataset at `path` anew in the copy, without its attributes and without a link. An invalid handle:
+// copy the dataset as it is.
 using Remake = std::function<Result<Handle>(const std::string& path, const Translator& translator)>;
 
 class FileCopy {
@@ -36,9 +36,9 @@ class FileCopy {
 
   hid_t from_, to_;
   const Tree& tree_;
-  std::string staging_;                    // a group that holds the committed types until their links are made
-  std::vector<std::string> staged_;        // by object: where a committed type is until then
-  std::vector<bool> verbatim_;             // by object: copied by the library, references still null
+  std::string staging_;              // a group that holds the committed types until their links are made
+  std::vector<std::string> staged_;  // by object: where a committed type is until then
+  std::vector<bool> verbatim_;       // by object: copied by the library, references still null
   Translator translator_;
 };
 

@@ -18,8 +18,9 @@ Status read_extents(Dataset* dataset) {
   HOMZ_TRY(check(rank, "read the dataspace"));
   dataset->extents.resize(static_cast<std::size_t>(rank));
   dataset->max_extents.resize(static_cast<std::size_t>(rank));
-  return check(H5Sget_simple_extent_dims(dataset->space, dataset->extents.data(), dataset->max_extents.data()),
-               "read the extents");
+  return check(
+      H5Sget_simple_extent_dims(dataset->space, dataset->extents.data(), dataset->max_extents.data()),
+      "read the extents");
 }
 
 Status read_storage(Dataset* dataset) {
@@ -35,8 +36,8 @@ Status read_storage(Dataset* dataset) {
   for (int i = 0; i < filters; ++i) {
     unsigned flags, config;
     std::size_t no_words = 0;
-    dataset->filters.push_back(
-        H5Pget_filter2(properties, static_cast<unsigned>(i), &flags, &no_words, nullptr, 0, nullptr, &config));
+    dataset->filters.push_back(H5Pget_filter2(properties, static_cast<unsigned>(i), &flags, &no_words,
+                                              nullptr, 0, nullptr, &config));
   }
   return Status();
 }
@@ -45,7 +46,8 @@ std::string filter_name(hid_t properties, unsigned place) {
   char name[64] = "";
   unsigned flags, config;
   std::size_t no_words = 0;
-  const H5Z_filter_t id = H5Pget_filter2(properties, place, &flags, &no_words, nullptr, sizeof name, name, &config);
+  const H5Z_filter_t id =
+      H5Pget_filter2(properties, place, &flags, &no_words, nullptr, sizeof name, name, &config);
   name[sizeof name - 1] = 0;
   return name[0] != 0 ? fmt::format("{} ({})", name, id) : fmt::format("filter {}", id);
 }
@@ -65,7 +67,9 @@ Result<Dataset> Dataset::open(hid_t file, const std::string& path) {
   return dataset;
 }
 
-bool Dataset::is_ours() const { return std::find(filters.begin(), filters.end(), kFilterId) != filters.end(); }
+bool Dataset::is_ours() const {
+  return std::find(filters.begin(), filters.end(), kFilterId) != filters.end();
+}
 
 std::uint64_t Dataset::values() const {
   if (space_class == H5S_NULL) return 0;
@@ -83,10 +87,12 @@ Result<ChunkCoding> Dataset::coding() const {
   if (H5Pget_filter_by_id2(properties, kFilterId, &flags, &count, words.data(), 0, nullptr, &config) < 0)
     return failure("read the filter's parameters");
   HOMZ_ASSIGN(ChunkCoding coding, parse_all_words(registry(), words));
-  const bool agrees = coding.extents.empty() ||
-                      (element && coding.dtype == element->dtype && coding.big_endian == element->big_endian &&
-                       std::equal(coding.extents.begin(), coding.extents.end(), chunk.begin(), chunk.end()));
-  if (!agrees) return Status(Code::corrupt_stream, "the homz filter's parameters are not those of this dataset");
+  const bool agrees =
+      coding.extents.empty() ||
+      (element && coding.dtype == element->dtype && coding.big_endian == element->big_endian &&
+       std::equal(coding.extents.begin(), coding.extents.end(), chunk.begin(), chunk.end()));
+  if (!agrees)
+    return Status(Code::corrupt_stream, "the homz filter's parameters are not those of this dataset");
   return coding;
 }
 
@@ -104,7 +110,8 @@ Result<LibraryFill> library_fill(hid_t properties, Dtype dtype) {
   HOMZ_TRY(check(H5Pfill_value_defined(properties, &status), "read the fill value"));
   if (status == H5D_FILL_VALUE_USER_DEFINED) {
     fill.user_defined = true;
-    HOMZ_TRY(check(H5Pget_fill_value(properties, native_type(dtype), fill.value.data()), "read the fill value"));
+    HOMZ_TRY(
+        check(H5Pget_fill_value(properties, native_type(dtype), fill.value.data()), "read the fill value"));
   }
   return fill;
 }

@@ -27,10 +27,10 @@ struct Dataset {
 
   static Result<Dataset> open(hid_t file, const std::string& path);
 
-  bool is_ours() const;     // our filter stands in its pipeline
+  bool is_ours() const;  // our filter stands in its pipeline
   bool only_ours() const { return filters.size() == 1 && is_ours(); }
   bool is_fixed() const { return extents == max_extents; }
-  std::uint64_t values() const;        // elements
+  std::uint64_t values() const;  // elements
   std::uint64_t value_bytes() const { return H5Tget_size(type); }
   Result<ChunkCoding> coding() const;  // of a dataset that is ours
   std::string filter_names() const;    // "shuffle, deflate"; empty without filters

@@ -25,7 +25,9 @@ QuietErrors::QuietErrors() noexcept {
   H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
 }
 
-QuietErrors::~QuietErrors() { H5Eset_auto2(H5E_DEFAULT, print_, data_); }
+QuietErrors::~QuietErrors() {
+  H5Eset_auto2(H5E_DEFAULT, print_, data_);
+}
 
 Status failure(const std::string& what, Code code) {
   return Status(code, fmt::format("cannot {}: HDF5 says: {}", what, innermost_message()));

@@ -93,7 +93,8 @@ Result<bool> is_hdf5(const std::string& path) {
 
 Result<Handle> open_input(const std::string& path) {
   HOMZ_ASSIGN(const struct stat info, look_at(path));
-  if (S_ISDIR(info.st_mode)) return Status(Code::io, fmt::format("'{}' is a directory, not an HDF5 file", path));
+  if (S_ISDIR(info.st_mode))
+    return Status(Code::io, fmt::format("'{}' is a directory, not an HDF5 file", path));
   if (S_ISREG(info.st_mode) && info.st_size == 0)
     return Status(Code::io, fmt::format("'{}' is empty, not an HDF5 file", path));
   HOMZ_ASSIGN(const bool hdf5, is_hdf5(path));

@@ -16,11 +16,12 @@ namespace homz::hdf5 {
 namespace {
 
 void push_error(const std::string& message) {
-  H5Epush2(H5E_DEFAULT, "filter.cpp", "homz_filter", 0, H5E_ERR_CLS, H5E_PLINE, H5E_CANTFILTER, "homz filter: %s",
-           message.c_str());
+  H5Epush2(H5E_DEFAULT, "filter.cpp", "homz_filter", 0, H5E_ERR_CLS, H5E_PLINE, H5E_CANTFILTER,
+           "homz filter: %s", message.c_str());
 }
 
-// Runs `body`, a function that returns a Result, for a callback of C: a failure is pushed on HDF5's error stack.
+// Runs `body`, a function that returns a Result, for a callback of C: a failure is pushed on HDF5's error
+// stack.
 template <class T, class F>
 T for_hdf5(T failed, F&& body) noexcept {
   try {
@@ -43,12 +44,14 @@ std::string unsuitable(hid_t dcpl, hid_t type) {
   for (int i = 0; i < filters; ++i) {
     unsigned flags, config;
     std::size_t no_words = 0;
-    if (H5Pget_filter2(dcpl, static_cast<unsigned>(i), &flags, &no_words, nullptr, 0, nullptr, &config) != kFilterId)
+    if (H5Pget_filter2(dcpl, static_cast<unsigned>(i), &flags, &no_words, nullptr, 0, nullptr, &config) !=
+        kFilterId)
       continue;
     if (own_place >= 0) return "stands twice in the pipeline";
     own_place = i;
   }
-  if (own_place > 0) return "must be the first filter of the pipeline: others hide the floating-point numbers from it";
+  if (own_place > 0)
+    return "must be the first filter of the pipeline: others hide the floating-point numbers from it";
   return "";
 }
 
@@ -88,7 +91,8 @@ Result<ChunkCoding> local_coding(const Words& words, hid_t dcpl, hid_t type) {
   return coding;
 }
 
-// Called again for property lists that hold the complete words already (h5repack, nccopy): only the user words count.
+// Called again for property lists that hold the complete words already (h5repack, nccopy): only the user
+// words count.
 herr_t set_local(hid_t dcpl, hid_t type, hid_t) {
   return for_hdf5<herr_t>(-1, [&]() -> Result<herr_t> {
     unsigned flags = 0;
@@ -139,13 +143,14 @@ Result<std::size_t> encode(const ChunkCoding& coding, Bytes data, std::size_t* b
     values = native.bytes();
   }
   std::uint64_t bytes = 0;
-  HOMZ_TRY(encode_stream(compression, values, Bytes(stream.data(), needs.stream_bytes), scratch.bytes(), &bytes,
-                         host(1)));
+  HOMZ_TRY(encode_stream(compression, values, Bytes(stream.data(), needs.stream_bytes), scratch.bytes(),
+                         &bytes, host(1)));
   stream.replace(needs.stream_bytes, buffer_bytes, buffer);
   return bytes;
 }
 
-Result<std::size_t> decode(const ChunkCoding& coding, ConstBytes stream, std::size_t* buffer_bytes, void** buffer) {
+Result<std::size_t> decode(const ChunkCoding& coding, ConstBytes stream, std::size_t* buffer_bytes,
+                           void** buffer) {
   HOMZ_ASSIGN(const OpenStream open, open_chunk(registry(), coding, stream, host(1)));
   HOMZ_ASSIGN(Buffer scratch, Buffer::make(open.scratch_bytes));
   const std::uint64_t bytes = coding.bytes();
@@ -157,12 +162,14 @@ Result<std::size_t> decode(const ChunkCoding& coding, ConstBytes stream, std::si
   return bytes;
 }
 
-// Returns the number of valid bytes, 0 for a failure. `*buffer_bytes` can be more than what is valid on entry.
+// Returns the number of valid bytes, 0 for a failure. `*buffer_bytes` can be more than what is valid on
+// entry.
 std::size_t filter(unsigned flags, std::size_t word_count, const unsigned* words, std::size_t valid_bytes,
                    std::size_t* buffer_bytes, void** buffer) {
   return for_hdf5<std::size_t>(0, [&]() -> Result<std::size_t> {
     HOMZ_ASSIGN(const ChunkCoding coding, parse_all_words(registry(), std::span(words, word_count)));
-    if (coding.extents.empty()) return Status(Code::unsupported, "the dataset's type is not one that it compresses");
+    if (coding.extents.empty())
+      return Status(Code::unsupported, "the dataset's type is not one that it compresses");
     const Bytes valid(static_cast<std::byte*>(*buffer), valid_bytes);
     return (flags & H5Z_FLAG_REVERSE) != 0 ? decode(coding, valid, buffer_bytes, buffer)
                                            : encode(coding, valid, buffer_bytes, buffer);

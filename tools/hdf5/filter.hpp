@@ -1,5 +1,5 @@
-// The HDF5 filter "homz": reads and writes datasets through the HDF5 library itself. Depends on nothing of the file
-// tools, so that a loadable plugin is this file and coding.cpp.
+// The HDF5 filter "homz": reads and writes datasets through the HDF5 library itself. Depends on nothing of
+// the file tools, so that a loadable plugin is this file and coding.cpp.
 #pragma once
 
 #include <hdf5.h>

@@ -64,7 +64,8 @@ void ChunkGrid::pad(const Box& box, Bytes chunk, ConstBytes value) const {
 void ChunkGrid::scatter(const Box& box, ConstBytes chunk, Bytes dataset, std::uint64_t value_bytes) const {
   each_row(box, [&](std::uint64_t first, std::uint64_t target, std::uint64_t inside) {
     if (inside != 0)
-      std::memcpy(dataset.data() + target * value_bytes, chunk.data() + first * value_bytes, inside * value_bytes);
+      std::memcpy(dataset.data() + target * value_bytes, chunk.data() + first * value_bytes,
+                  inside * value_bytes);
   });
 }
 
@@ -78,7 +79,8 @@ std::vector<hsize_t> default_chunk(const std::vector<hsize_t>& extents) {
   std::vector<hsize_t> chunk(extents.size(), 1);
   hsize_t room = kValues;
   for (std::size_t i = extents.size(); i-- > 0 && room > 0; room /= extents[i])
-    chunk[i] = std::min(extents[i], room);
+    chunk[i] =
+        ceil_div(extents[i], ceil_div(extents[i], room));  // equal parts: little padding in the last one
   return chunk;
 }
 

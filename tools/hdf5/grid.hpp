@@ -25,7 +25,7 @@ class ChunkGrid {
   const std::vector<hsize_t>& extents() const { return extents_; }
   const std::vector<hsize_t>& chunk() const { return chunk_; }
   int rank() const { return static_cast<int>(chunk_.size()); }
-  std::uint64_t count() const { return count_; }               // of chunks; 0 for a dataset without elements
+  std::uint64_t count() const { return count_; }                // of chunks; 0 for a dataset without elements
   std::uint64_t chunk_values() const { return chunk_values_; }  // of a whole chunk
 
   Box box(std::uint64_t index) const;
@@ -39,7 +39,8 @@ class ChunkGrid {
   void scatter(const Box& box, ConstBytes chunk, Bytes dataset, std::uint64_t value_bytes) const;
 
  private:
-  // Calls f(first value of the row in the chunk, its first value in the dataset or -1, values) for the rows of a chunk.
+  // Calls f(first value of the row in the chunk, its first value in the dataset or -1, values) for the rows
+  // of a chunk.
   template <class F>
   void each_row(const Box& box, F f) const;
 

@@ -1,5 +1,6 @@
-// Whole HDF5 (and netCDF-4) files: compress, decompress and inspect them, and read their datasets for comparison.
-// No type of the HDF5 library appears here. Thread-safety: one call at a time in a process (HDF5's own rule).
+// Whole HDF5 (and netCDF-4) files: compress, decompress and inspect them, and read their datasets for
+// comparison. No type of the HDF5 library appears here. Thread-safety: one call at a time in a process
+// (HDF5's own rule).
 #pragma once
 
 #include <cstdint>
@@ -23,7 +24,7 @@ using Progress = std::function<void(std::uint64_t done, std::uint64_t total)>;
 
 // --dataset GLOB[=codec][@bound]: what to do with the datasets whose full path matches; later rules win.
 struct DatasetRule {
-  std::string glob;                 // fnmatch(3) pattern over the full path, "/group/name"
+  std::string glob;                  // fnmatch(3) pattern over the full path, "/group/name"
   std::optional<std::string> codec;  // "cuszp2:mode=plain"
   std::optional<ErrorBound> bound;
 };
@@ -48,13 +49,13 @@ struct DatasetReport {
   std::string type;  // "f32", "f64 big-endian", "i16", "string", "compound", ...
   std::vector<std::uint64_t> shape;
   bool compressed = false;
-  std::string reason;               // why it was left as it was; empty if compressed
-  std::string codec;                // with its options
+  std::string reason;  // why it was left as it was; empty if compressed
+  std::string codec;   // with its options
   ErrorBound requested;
-  double abs_error = 0;             // the absolute bound that holds, in units of the data
-  std::optional<double> fill;       // the fill value that was kept out of range and coding
-  std::uint64_t original_bytes = 0; // elements x size
-  std::uint64_t stored_bytes = 0;   // as stored in the file
+  double abs_error = 0;              // the absolute bound that holds, in units of the data
+  std::optional<double> fill;        // the fill value that was kept out of range and coding
+  std::uint64_t original_bytes = 0;  // elements x size
+  std::uint64_t stored_bytes = 0;    // as stored in the file
   std::uint64_t chunks = 0;
   std::vector<std::uint64_t> chunk_shape;
   std::vector<std::string> warnings;
@@ -67,8 +68,10 @@ struct FileReport {
   std::vector<std::string> warnings;
 };
 
-// `output` is a path at which this call may create and truncate a file; the caller makes it a temporary and renames it.
-Result<FileReport> compress_file(const std::string& input, const std::string& output, const CompressOptions& options);
+// `output` is a path at which this call may create and truncate a file; the caller makes it a temporary and
+// renames it.
+Result<FileReport> compress_file(const std::string& input, const std::string& output,
+                                 const CompressOptions& options);
 Result<FileReport> decompress_file(const std::string& input, const std::string& output, unsigned threads,
                                    const Progress& progress);
 // What is in a file: nothing is decoded beyond the headers of chunks.
@@ -76,8 +79,8 @@ Result<FileReport> inspect_file(const std::string& path);
 
 // One dataset's values, in the machine's byte order.
 struct Values {
-  Field field;                      // extents beyond four are merged into the slowest
-  std::vector<std::uint64_t> shape; // as in the file
+  Field field;                       // extents beyond four are merged into the slowest
+  std::vector<std::uint64_t> shape;  // as in the file
   std::optional<std::uint64_t> fill_bits;
   Buffer data;
 };

@@ -17,7 +17,8 @@ bool is_null(const std::byte* reference, std::size_t size) {
 }  // namespace
 
 Result<const Object*> Translator::target(H5R_type_t type, const std::byte* reference) const {
-  HOMZ_ASSIGN(const Handle object, own(H5Rdereference2(from_, H5P_DEFAULT, type, reference), "follow a reference"));
+  HOMZ_ASSIGN(const Handle object,
+              own(H5Rdereference2(from_, H5P_DEFAULT, type, reference), "follow a reference"));
   HOMZ_ASSIGN(const haddr_t address, address_of(object));
   return tree_.at(address);
 }
@@ -45,7 +46,8 @@ Status Translator::translate_region(std::byte* reference) {
   const auto object = target(H5R_DATASET_REGION, reference);
   hdset_reg_ref_t translated{};
   if (object.ok() && *object != nullptr) {
-    HOMZ_ASSIGN(const Handle region, own(H5Rget_region(from_, H5R_DATASET_REGION, reference), "read a region"));
+    HOMZ_ASSIGN(const Handle region,
+                own(H5Rget_region(from_, H5R_DATASET_REGION, reference), "read a region"));
     HOMZ_TRY(check(H5Rcreate(&translated, to_, (*object)->path.c_str(), H5R_DATASET_REGION, region),
                    "make a reference"));
   } else {
@@ -59,9 +61,15 @@ Status Translator::translate(const Layout& layout, std::byte* values, std::size_
   if (!layout.has_references()) return Status();
   for (std::size_t i = 0; i < count; ++i, values += layout.size) {
     switch (layout.kind) {
-      case Layout::Kind::object_reference: HOMZ_TRY(translate_object(values)); break;
-      case Layout::Kind::region_reference: HOMZ_TRY(translate_region(values)); break;
-      case Layout::Kind::array: HOMZ_TRY(translate(layout.parts[0], values, layout.count)); break;
+      case Layout::Kind::object_reference:
+        HOMZ_TRY(translate_object(values));
+        break;
+      case Layout::Kind::region_reference:
+        HOMZ_TRY(translate_region(values));
+        break;
+      case Layout::Kind::array:
+        HOMZ_TRY(translate(layout.parts[0], values, layout.count));
+        break;
       case Layout::Kind::list: {
         hvl_t list;
         std::memcpy(&list, values, sizeof list);
@@ -71,7 +79,8 @@ Status Translator::translate(const Layout& layout, std::byte* values, std::size_
       case Layout::Kind::compound:
         for (const Layout& member : layout.parts) HOMZ_TRY(translate(member, values + member.offset, 1));
         break;
-      default: break;
+      default:
+        break;
     }
   }
   return Status();

@@ -20,8 +20,9 @@ Status describe_coding(const Dataset& dataset, DatasetReport* report) {
   }
   report->compressed = true;
   const Codec* const codec = registry().find(coding.codec);
-  report->codec = codec != nullptr ? codec_text({codec, coding.params})
-                                   : fmt::format("codec {} (unknown here)", static_cast<unsigned>(coding.codec));
+  report->codec = codec != nullptr
+                      ? codec_text({codec, coding.params})
+                      : fmt::format("codec {} (unknown here)", static_cast<unsigned>(coding.codec));
   report->requested = coding.requested;
   report->abs_error = coding.abs_error;
   if (coding.fill_bits) report->fill = value_of_bits(coding.dtype, *coding.fill_bits);

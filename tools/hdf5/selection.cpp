@@ -14,8 +14,12 @@ namespace {
 
 constexpr std::uint64_t kSmallest = 4096;  // bytes of data; an index of chunks alone takes 2 KiB
 
-bool matches(const std::string& glob, const std::string& path) { return fnmatch(glob.c_str(), path.c_str(), 0) == 0; }
-bool is_literal(const std::string& glob) { return glob.find_first_of("*?[\\") == std::string::npos; }
+bool matches(const std::string& glob, const std::string& path) {
+  return fnmatch(glob.c_str(), path.c_str(), 0) == 0;
+}
+bool is_literal(const std::string& glob) {
+  return glob.find_first_of("*?[\\") == std::string::npos;
+}
 
 // Rules with their codecs looked up, so that a mistake in one shows before any work is done.
 class Rules {
@@ -60,8 +64,9 @@ class Rules {
     for (std::size_t i = 0; i < used_.size(); ++i) {
       if (used_[i]) continue;
       const std::size_t rules = options_->datasets.size();
-      texts.push_back(i < rules ? fmt::format("--dataset '{}' matches no dataset", options_->datasets[i].glob)
-                                : fmt::format("--exclude '{}' matches no dataset", options_->exclude[i - rules]));
+      texts.push_back(i < rules
+                          ? fmt::format("--dataset '{}' matches no dataset", options_->datasets[i].glob)
+                          : fmt::format("--exclude '{}' matches no dataset", options_->exclude[i - rules]));
     }
     return texts;
   }
@@ -81,10 +86,13 @@ class Rules {
 
 std::string unsuitable_type(const Dataset& dataset) {
   switch (H5Tget_class(dataset.type)) {
-    case H5T_INTEGER: return "integer type";
+    case H5T_INTEGER:
+      return "integer type";
     case H5T_FLOAT:
-      return dataset.value_bytes() == 2 ? "half-precision float" : "floating-point type other than IEEE f32 and f64";
-    default: return type_text(dataset.type) + " type";
+      return dataset.value_bytes() == 2 ? "half-precision float"
+                                        : "floating-point type other than IEEE f32 and f64";
+    default:
+      return type_text(dataset.type) + " type";
   }
 }
 
@@ -102,7 +110,8 @@ std::string impossible(const Dataset& dataset) {
 
 std::string unwise(const Dataset& dataset, const Coordinates& coordinates) {
   if (dataset.is_ours()) return "already compressed by homz";
-  if (dataset.values() * dataset.value_bytes() < kSmallest) return fmt::format("smaller than {} bytes", kSmallest);
+  if (dataset.values() * dataset.value_bytes() < kSmallest)
+    return fmt::format("smaller than {} bytes", kSmallest);
   const std::string role = coordinates.role(dataset);
   return role.empty() ? "" : fmt::format("coordinate ({})", role);
 }

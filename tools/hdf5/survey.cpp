@@ -32,15 +32,21 @@ struct Found {
 
 class Surveyor {
  public:
-  Surveyor(const Dataset& dataset, const ChunkGrid& grid, std::optional<std::uint64_t> fill_bits, unsigned threads)
-      : dataset_(dataset), grid_(grid), dtype_(dataset.element->dtype), fill_bits_(fill_bits), threads_(threads) {}
+  Surveyor(const Dataset& dataset, const ChunkGrid& grid, std::optional<std::uint64_t> fill_bits,
+           unsigned threads)
+      : dataset_(dataset),
+        grid_(grid),
+        dtype_(dataset.element->dtype),
+        fill_bits_(fill_bits),
+        threads_(threads) {}
 
   Result<Found> run(std::span<const std::uint64_t> chunks) {
     const std::uint64_t chunk_bytes = grid_.chunk_values() * size_of(dtype_);
     const std::uint64_t batch = batch_chunks(grid_, chunk_bytes);
     HOMZ_ASSIGN(ChunkReader reader, ChunkReader::make(dataset_, grid_, threads_));
     HOMZ_ASSIGN(Buffer slots, Buffer::make(batch * chunk_bytes));
-    step_ = std::max<std::uint64_t>(1, chunks.size() * grid_.chunk_values() / kSample) | 1;  // odd: misses no column
+    step_ = std::max<std::uint64_t>(1, chunks.size() * grid_.chunk_values() / kSample) |
+            1;  // odd: misses no column
     for (std::size_t first = 0; first < chunks.size(); first += batch) {
       const auto part = chunks.subspan(first, std::min<std::size_t>(batch, chunks.size() - first));
       const Bytes data = slots.bytes().first(part.size() * chunk_bytes);
@@ -57,7 +63,8 @@ class Surveyor {
   ConstBytes padding() const {
     static constexpr float kFloat = std::numeric_limits<float>::quiet_NaN();
     static constexpr double kDouble = std::numeric_limits<double>::quiet_NaN();
-    return dtype_ == Dtype::f32 ? std::as_bytes(std::span(&kFloat, 1)) : std::as_bytes(std::span(&kDouble, 1));
+    return dtype_ == Dtype::f32 ? std::as_bytes(std::span(&kFloat, 1))
+                                : std::as_bytes(std::span(&kDouble, 1));
   }
 
   void take_in(ConstBytes data) {
@@ -113,15 +120,16 @@ Result<Survey> survey(const Dataset& dataset, const ChunkGrid& grid, const std::
     HOMZ_ASSIGN(found, surveyor.run(chunks));
     if (seeks_default && found.range.fill != 0) {
       result.fill_bits = default_fill;
-      result.warnings.push_back(
-          fmt::format("{} values are {}, netCDF's default fill value, though no attribute declares it: they are kept "
-                      "exactly and out of the value range (--fill none if they are data)",
-                      found.range.fill, value_of_bits(dtype, default_fill)));
+      result.warnings.push_back(fmt::format(
+          "{} values are {}, netCDF's default fill value, though no attribute declares it: they are kept "
+          "exactly and out of the value range (--fill none if they are data)",
+          found.range.fill, value_of_bits(dtype, default_fill)));
     }
   }
   HOMZ_ASSIGN(result.abs_error, resolve(bound, found.range));
   if (needs_range) {
-    const std::string warning = outlier_warning(found.range, std::move(found.sample), result.abs_error);
+    const std::string warning =
+        outlier_warning(dtype, found.range, std::move(found.sample), result.abs_error);
     if (!warning.empty()) result.warnings.push_back(warning);
   }
   return result;

@@ -53,10 +53,14 @@ Result<H5_index_t> link_order(hid_t group) {
 
 Result<Object::Kind> kind_of(const ObjectInfo& info) {
   switch (info.type) {
-    case H5O_TYPE_GROUP: return Object::Kind::group;
-    case H5O_TYPE_DATASET: return Object::Kind::dataset;
-    case H5O_TYPE_NAMED_DATATYPE: return Object::Kind::type;
-    default: return Status(Code::unsupported, "an object that is no group, dataset or datatype");
+    case H5O_TYPE_GROUP:
+      return Object::Kind::group;
+    case H5O_TYPE_DATASET:
+      return Object::Kind::dataset;
+    case H5O_TYPE_NAMED_DATATYPE:
+      return Object::Kind::type;
+    default:
+      return Status(Code::unsupported, "an object that is no group, dataset or datatype");
   }
 }
 
@@ -91,7 +95,8 @@ Result<Tree> Tree::read(hid_t file) {
 }
 
 Status Tree::visit_group(hid_t file, std::size_t index) {
-  HOMZ_ASSIGN(const Handle group, own(H5Gopen2(file, objects_[index].path.c_str(), H5P_DEFAULT), "open the group"));
+  HOMZ_ASSIGN(const Handle group,
+              own(H5Gopen2(file, objects_[index].path.c_str(), H5P_DEFAULT), "open the group"));
   HOMZ_ASSIGN(const H5_index_t order, link_order(group));
   std::vector<Link> links;
   Found found{&links, index, {}};

@@ -22,13 +22,13 @@ struct Link {
   std::string name;
   H5T_cset_t charset = H5T_CSET_ASCII;
   H5L_type_t type = H5L_TYPE_HARD;
-  std::size_t target = 0;        // hard: among the objects
-  bool first = false;            // hard: the link that gives the object its path
-  std::vector<char> value;       // others: what H5Lget_val tells
+  std::size_t target = 0;   // hard: among the objects
+  bool first = false;       // hard: the link that gives the object its path
+  std::vector<char> value;  // others: what H5Lget_val tells
 };
 
-// Groups are visited breadth first; links of a group in creation order where the file tracks it, else by name.
-// Every object appears once, however many hard links it has, so cycles do no harm.
+// Groups are visited breadth first; links of a group in creation order where the file tracks it, else by
+// name. Every object appears once, however many hard links it has, so cycles do no harm.
 class Tree {
  public:
   static Result<Tree> read(hid_t file);

@@ -51,24 +51,38 @@ std::optional<FloatType> float_type(hid_t type) {
   return std::nullopt;
 }
 
-hid_t native_type(Dtype dtype) { return dtype == Dtype::f32 ? H5T_NATIVE_FLOAT : H5T_NATIVE_DOUBLE; }
+hid_t native_type(Dtype dtype) {
+  return dtype == Dtype::f32 ? H5T_NATIVE_FLOAT : H5T_NATIVE_DOUBLE;
+}
 
 std::string type_text(hid_t type) {
   const std::size_t size = H5Tget_size(type);
   switch (H5Tget_class(type)) {
     case H5T_INTEGER:
-      return fmt::format("{}{}{}", H5Tget_sign(type) == H5T_SGN_NONE ? "u" : "i", 8 * size, order_text(type, size));
-    case H5T_FLOAT: return fmt::format("f{}{}", 8 * size, order_text(type, size));
-    case H5T_STRING: return "string";
-    case H5T_COMPOUND: return "compound";
-    case H5T_ENUM: return "enum";
-    case H5T_VLEN: return "variable-length list";
-    case H5T_ARRAY: return "array";
-    case H5T_REFERENCE: return "reference";
-    case H5T_BITFIELD: return "bitfield";
-    case H5T_OPAQUE: return "opaque";
-    case H5T_TIME: return "time";
-    default: return "unknown type";
+      return fmt::format("{}{}{}", H5Tget_sign(type) == H5T_SGN_NONE ? "u" : "i", 8 * size,
+                         order_text(type, size));
+    case H5T_FLOAT:
+      return fmt::format("f{}{}", 8 * size, order_text(type, size));
+    case H5T_STRING:
+      return "string";
+    case H5T_COMPOUND:
+      return "compound";
+    case H5T_ENUM:
+      return "enum";
+    case H5T_VLEN:
+      return "variable-length list";
+    case H5T_ARRAY:
+      return "array";
+    case H5T_REFERENCE:
+      return "reference";
+    case H5T_BITFIELD:
+      return "bitfield";
+    case H5T_OPAQUE:
+      return "opaque";
+    case H5T_TIME:
+      return "time";
+    default:
+      return "unknown type";
   }
 }
 
@@ -81,9 +95,12 @@ Result<Layout> layout_of(hid_t type) {
   Layout layout;
   layout.size = H5Tget_size(type);
   switch (H5Tget_class(type)) {
-    case H5T_COMPOUND: return compound_layout(type, layout);
-    case H5T_ARRAY: return element_layout(type, layout, Layout::Kind::array);
-    case H5T_VLEN: return element_layout(type, layout, Layout::Kind::list);
+    case H5T_COMPOUND:
+      return compound_layout(type, layout);
+    case H5T_ARRAY:
+      return element_layout(type, layout, Layout::Kind::array);
+    case H5T_VLEN:
+      return element_layout(type, layout, Layout::Kind::list);
     case H5T_STRING:
       if (H5Tis_variable_str(type) > 0) layout.kind = Layout::Kind::string;
       return layout;
@@ -91,7 +108,8 @@ Result<Layout> layout_of(hid_t type) {
       layout.kind = H5Tequal(type, H5T_STD_REF_OBJ) > 0 ? Layout::Kind::object_reference
                                                         : Layout::Kind::region_reference;
       return layout;
-    default: return layout;
+    default:
+      return layout;
   }
 }
 

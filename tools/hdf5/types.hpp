@@ -28,10 +28,18 @@ std::string type_text(hid_t type);  // "f32", "f64 big-endian", "i16", "string",
 
 // Where the parts of a value in memory lie that are more than its bytes.
 struct Layout {
-  enum class Kind { plain, object_reference, region_reference, string, list, array, compound } kind = Kind::plain;
-  std::size_t size = 0;    // of one value
-  std::size_t offset = 0;  // within the compound that it is a member of
-  std::size_t count = 1;   // array: elements
+  enum class Kind {
+    plain,
+    object_reference,
+    region_reference,
+    string,
+    list,
+    array,
+    compound
+  } kind = Kind::plain;
+  std::size_t size = 0;       // of one value
+  std::size_t offset = 0;     // within the compound that it is a member of
+  std::size_t count = 1;      // array: elements
   std::vector<Layout> parts;  // compound: members; list and array: one, the element
 
   bool has(Kind wanted) const;

@@ -15,7 +15,8 @@ const Object* target(const Side& side, H5R_type_t type, const std::byte* referen
   return address.ok() ? side.tree->at(*address) : nullptr;
 }
 
-bool same_target(H5R_type_t type, const std::byte* a, const std::byte* b, const Side& side_a, const Side& side_b) {
+bool same_target(H5R_type_t type, const std::byte* a, const std::byte* b, const Side& side_a,
+                 const Side& side_b) {
   const Object* const object_a = target(side_a, type, a);
   const Object* const object_b = target(side_b, type, b);
   if (object_a == nullptr || object_b == nullptr) return object_a == object_b;
@@ -60,17 +61,25 @@ bool same_text(const char* a, const char* b) {
 
 }  // namespace
 
-bool same_values(const Layout& layout, const std::byte* a, const std::byte* b, std::size_t count, const Side& side_a,
-                 const Side& side_b) {
+bool same_values(const Layout& layout, const std::byte* a, const std::byte* b, std::size_t count,
+                 const Side& side_a, const Side& side_b) {
   if (count == 0) return true;
   if (layout.kind == Layout::Kind::plain) return std::memcmp(a, b, count * layout.size) == 0;
   for (std::size_t i = 0; i < count; ++i, a += layout.size, b += layout.size) {
     bool same = true;
     switch (layout.kind) {
-      case Layout::Kind::object_reference: same = same_target(H5R_OBJECT, a, b, side_a, side_b); break;
-      case Layout::Kind::region_reference: same = same_region(a, b, side_a, side_b); break;
-      case Layout::Kind::string: same = same_text(load<const char*>(a), load<const char*>(b)); break;
-      case Layout::Kind::array: same = same_values(layout.parts[0], a, b, layout.count, side_a, side_b); break;
+      case Layout::Kind::object_reference:
+        same = same_target(H5R_OBJECT, a, b, side_a, side_b);
+        break;
+      case Layout::Kind::region_reference:
+        same = same_region(a, b, side_a, side_b);
+        break;
+      case Layout::Kind::string:
+        same = same_text(load<const char*>(a), load<const char*>(b));
+        break;
+      case Layout::Kind::array:
+        same = same_values(layout.parts[0], a, b, layout.count, side_a, side_b);
+        break;
       case Layout::Kind::list: {
         const auto list_a = load<hvl_t>(a), list_b = load<hvl_t>(b);
         same = list_a.len == list_b.len &&
@@ -98,7 +107,8 @@ Result<Elements> Elements::prepare(Handle file_type, Handle space) {
   elements.space_ = std::move(space);
   const hssize_t count = H5Sget_simple_extent_npoints(elements.space_);
   HOMZ_TRY(check(count, "count the elements"));
-  elements.count_ = H5Sget_simple_extent_type(elements.space_) == H5S_NULL ? 0 : static_cast<std::uint64_t>(count);
+  elements.count_ =
+      H5Sget_simple_extent_type(elements.space_) == H5S_NULL ? 0 : static_cast<std::uint64_t>(count);
   std::uint64_t bytes;
   if (__builtin_mul_overflow(elements.count_, elements.layout_.size, &bytes))
     return Status(Code::out_of_memory, "the elements do not fit in memory");

@@ -43,8 +43,9 @@ struct Side {
   const Tree* tree;
 };
 
-// True if `count` values are the same: bit for bit, except that addresses (of lists, strings and objects) are followed.
-bool same_values(const Layout& layout, const std::byte* a, const std::byte* b, std::size_t count, const Side& side_a,
-                 const Side& side_b);
+// True if `count` values are the same: bit for bit, except that addresses (of lists, strings and objects) are
+// followed.
+bool same_values(const Layout& layout, const std::byte* a, const std::byte* b, std::size_t count,
+                 const Side& side_a, const Side& side_b);
 
 }  // namespace homz::hdf5

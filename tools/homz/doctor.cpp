@@ -1,6 +1,5 @@
 // homz doctor: is everything here as it must be, and if not, what to do.
 #include <fmt/format.h>
-#include <hdf5.h>
 #include <zstd.h>
 
 #include <clocale>
@@ -16,7 +15,7 @@
 #include "core/metrics.hpp"
 #include "core/text.hpp"
 #include "core/threads.hpp"
-#include "tools/hdf5/filter.hpp"
+#include "tools/hdf5/library.hpp"
 #include "tools/homz/command.hpp"
 #include "tools/homz/json_output.hpp"
 #include "tools/homz/plugin_path.hpp"
@@ -40,16 +39,6 @@ std::optional<std::string> environment(const char* name) {
   return value == nullptr ? std::nullopt : std::optional<std::string>(value);
 }
 
-// Where the HDF5 library looks if the environment does not say.
-std::string default_directory() {
-  unsigned count = 0;
-  if (environment("HDF5_PLUGIN_PATH") || H5PLsize(&count) < 0 || count == 0) return "";
-  const ssize_t length = H5PLget(0, nullptr, 0);
-  std::string path(length > 0 ? static_cast<std::size_t>(length) : 0, '\0');
-  if (length > 0) H5PLget(0, path.data(), path.size() + 1);
-  return path;
-}
-
 std::string compiler() {
 #if defined(__clang__)
   return fmt::format("Clang {}.{}.{}", __clang_major__, __clang_minor__, __clang_patchlevel__);
@@ -58,16 +47,12 @@ std::string compiler() {
 #endif
 }
 
-Check check_hdf5() {
-  unsigned major = 0, minor = 0, release = 0;
-  H5get_libversion(&major, &minor, &release);
-  const std::string library = fmt::format("{}.{}.{}", major, minor, release);
-  const std::string headers = fmt::format("{}.{}.{}", H5_VERS_MAJOR, H5_VERS_MINOR, H5_VERS_RELEASE);
-  const bool ok = major == H5_VERS_MAJOR && minor == H5_VERS_MINOR;
-  return {"HDF5", ok,
-          ok ? fmt::format("library {}, built with the headers of {}", library, headers)
-             : fmt::format("library {}, but built with the headers of {}; rebuild homz with this library",
-                           library, headers)};
+Check check_hdf5(const hdf5::LibraryInfo& info) {
+  return {"HDF5", info.compatible,
+          info.compatible
+              ? fmt::format("library {}, built with the headers of {}", info.library, info.headers)
+              : fmt::format("library {}, but built with the headers of {}; rebuild homz with this library",
+                            info.library, info.headers)};
 }
 
 Check check_canary() {
@@ -147,7 +132,7 @@ Json json_of(const std::vector<Check>& checks, const PluginSearch& search, bool 
           {"build_type", HOMZ_BUILD_TYPE},
           {"zstd", ZSTD_versionString()},
           {"threads", hardware_threads()},
-          {"hdf5_filter_id", hdf5::kFilterId},
+          {"hdf5_filter_id", hdf5::library_info().filter_id},
           {"plugin_search", json_of(search)},
           {"checks", std::move(list)},
           {"ok", ok}};
@@ -158,17 +143,18 @@ std::string text_of(const std::vector<Check>& checks) {
   facts.add("homz", fmt::format("{}, {} build, {}", HOMZ_VERSION, HOMZ_BUILD_TYPE, compiler()));
   facts.add("zstd", ZSTD_versionString());
   facts.add("threads", fmt::format("{}", hardware_threads()));
-  facts.add("HDF5 filter", fmt::format("id {}", hdf5::kFilterId));
+  facts.add("HDF5 filter", fmt::format("id {}", hdf5::library_info().filter_id));
   Table table({{"check", Table::Align::left}, {"", Table::Align::left}, {"found", Table::Align::left}});
   for (const Check& check : checks) table.add({check.name, check.ok ? "ok" : "WRONG", check.detail});
   return facts.text() + '\n' + table.text();
 }
 
 Result<Exit> run(bool as_json) {
-  const PluginSearch search = examine_plugin_search(environment("HDF5_PLUGIN_PATH"),
-                                                    environment("HDF5_PLUGIN_PRELOAD"), default_directory());
-  const std::vector<Check> checks = {check_canary(), check_codecs(), check_hdf5(), check_plugins(search),
-                                     check_locale()};
+  const hdf5::LibraryInfo library = hdf5::library_info();
+  const PluginSearch search = examine_plugin_search(
+      environment("HDF5_PLUGIN_PATH"), environment("HDF5_PLUGIN_PRELOAD"), library.plugin_directory);
+  const std::vector<Check> checks = {check_canary(), check_codecs(), check_hdf5(library),
+                                     check_plugins(search), check_locale()};
   bool ok = true;
   for (const Check& check : checks) ok = ok && check.ok;
   if (as_json)

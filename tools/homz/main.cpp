@@ -1,12 +1,12 @@
 // homz: compresses files of floating-point data within error bounds, and proves what that did to them.
 #include <fmt/format.h>
-#include <hdf5.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <exception>
 #include <string>
 
+#include "tools/hdf5/library.hpp"
 #include "tools/homz/command.hpp"
 #include "tools/homz/output_file.hpp"
 #include "tools/homz/text_output.hpp"
@@ -64,7 +64,7 @@ int run(int argc, char** argv) {
 int main(int argc, char** argv) {
   using namespace homz::cli;
   install_signal_handlers();
-  H5dont_atexit();  // every handle is closed by its owner; after a full disk HDF5's own clean-up would crash
+  homz::hdf5::disable_cleanup_at_exit();
   try {
     return run(argc, argv);
   } catch (const std::exception& error) {
