@@ -8,7 +8,9 @@
 
 namespace homz {
 
-void Buffer::Free::operator()(std::byte* memory) const noexcept { std::free(memory); }
+void Buffer::Free::operator()(std::byte* memory) const noexcept {
+  std::free(memory);
+}
 
 Result<Buffer> Buffer::make(std::uint64_t bytes) {
   constexpr std::uint64_t kHugePage = 2 << 20, kPage = 4096;
@@ -18,9 +20,11 @@ Result<Buffer> Buffer::make(std::uint64_t bytes) {
   if (bytes < UINT64_MAX - alignment) {
     const std::uint64_t rounded = (bytes + alignment - 1) / alignment * alignment;
     buffer.memory_.reset(static_cast<std::byte*>(std::aligned_alloc(alignment, rounded)));
-    if (buffer.memory_ && alignment == kHugePage) madvise(buffer.memory_.get(), rounded, MADV_HUGEPAGE);  // a hint
+    if (buffer.memory_ && alignment == kHugePage)
+      madvise(buffer.memory_.get(), rounded, MADV_HUGEPAGE);  // a hint
   }
-  if (!buffer.memory_) return Status(Code::out_of_memory, fmt::format("cannot allocate {} bytes of memory", bytes));
+  if (!buffer.memory_)
+    return Status(Code::out_of_memory, fmt::format("cannot allocate {} bytes of memory", bytes));
   buffer.size_ = bytes;
   return buffer;
 }

@@ -1,4 +1,5 @@
-// Memory that a program of its own needs for data and streams; the library proper takes the caller's memory instead.
+// Memory that a program of its own needs for data and streams; the library proper takes the caller's memory
+// instead.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +10,8 @@
 
 namespace homz {
 
-// Uninitialised, page-aligned memory on huge pages where the system has them: the first touch of memory on 4 KiB pages
-// costs several times a copy of it.
+// Uninitialised, page-aligned memory on huge pages where the system has them: the first touch of memory on 4
+// KiB pages costs several times a copy of it.
 class Buffer {
  public:
   Buffer() = default;

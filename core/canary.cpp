@@ -5,8 +5,9 @@
 namespace homz {
 namespace {
 
-// (1 + e)^2 - (1 + 2e): 0 when the product is rounded before the subtraction, e^2 when fused. Inlined and not volatile
-// inside, so that the compiler may do to it what it does to the codecs; volatile outside, so that it cannot fold it.
+// (1 + e)^2 - (1 + 2e): 0 when the product is rounded before the subtraction, e^2 when fused. Inlined and not
+// volatile inside, so that the compiler may do to it what it does to the codecs; volatile outside, so that it
+// cannot fold it.
 template <class T>
 inline T residue(T a, T b, T c) {
   return a * b - c;
@@ -28,11 +29,13 @@ bool loses_subnormals() {
 Status run_check() {
   const FpEnvironment environment;
   if (fuses<float>(0x1p-13f) || fuses<double>(0x1p-27))
-    return Status(Code::internal,
-                  "this build of homz fuses multiply and add, so the error bound cannot be kept: rebuild without "
-                  "-ffp-contract=fast (homz::core sets -ffp-contract=off)");
+    return Status(
+        Code::internal,
+        "this build of homz fuses multiply and add, so the error bound cannot be kept: rebuild without "
+        "-ffp-contract=fast (homz::core sets -ffp-contract=off)");
   if (loses_subnormals())
-    return Status(Code::internal, "this build of homz flushes subnormal numbers to zero: rebuild without -ffast-math");
+    return Status(Code::internal,
+                  "this build of homz flushes subnormal numbers to zero: rebuild without -ffast-math");
   return Status();
 }
 

@@ -17,8 +17,8 @@ std::uint32_t word_at(const std::byte* bytes) {
 
 }  // namespace
 
-// Eight columns of words, summed without a product: the sums of each column after its words 0, 1, .. n-1 add up to
-// n w[0] + (n-1) w[1] + .. + w[n-1], from which the weighted sum follows. Compilers use vectors.
+// Eight columns of words, summed without a product: the sums of each column after its words 0, 1, .. n-1 add
+// up to n w[0] + (n-1) w[1] + .. + w[n-1], from which the weighted sum follows. Compilers use vectors.
 ChecksumState sum_words(const std::byte* words, std::uint64_t count) {
   constexpr unsigned kColumns = 8;
   const std::uint64_t rows = count / kColumns;

@@ -1,4 +1,5 @@
-// What a codec is. Codecs are stateless and thread-safe: one constant object each, listed in codecs/builtin.cpp.
+// What a codec is. Codecs are stateless and thread-safe: one constant object each, listed in
+// codecs/builtin.cpp.
 #pragma once
 
 #include <cstdint>
@@ -28,8 +29,9 @@ struct CodecInfo {
 // What a payload is made from, beside the data: all of it travels in the stream header.
 struct Encoding {
   Field field;
-  double abs_error = 0;                    // > 0 for a lossy codec, in units of the data
-  std::optional<std::uint64_t> fill_bits;  // values with this bit pattern return bit for bit and cost next to nothing
+  double abs_error = 0;  // > 0 for a lossy codec, in units of the data
+  std::optional<std::uint64_t>
+      fill_bits;  // values with this bit pattern return bit for bit and cost next to nothing
   CodecParams params{};
 };
 
@@ -43,8 +45,8 @@ struct Footprint {
 
 class Codec {
  public:
-  // What encode() reports instead of a size when the payload would be larger than the data: the data is then stored
-  // as it is, and what encode() has written is of no use.
+  // What encode() reports instead of a size when the payload would be larger than the data: the data is then
+  // stored as it is, and what encode() has written is of no use.
   static constexpr std::uint64_t kIncompressible = std::numeric_limits<std::uint64_t>::max();
 
   virtual ~Codec() = default;
@@ -52,28 +54,31 @@ class Codec {
 
   // Options as in "mode=outlier,dim=2"; the error names the option and what it takes.
   virtual Result<CodecParams> parse(std::string_view options) const = 0;
-  // The inverse of parse(), for reports; params come from a stream and can be anything: unknown ones are an error.
+  // The inverse of parse(), for reports; params come from a stream and can be anything: unknown ones are an
+  // error.
   virtual Result<std::string> describe(const CodecParams& params) const = 0;
 
   // Also the place where params that do not suit the field are refused.
   virtual Result<Footprint> footprint(const Encoding& encoding, Exec exec) const = 0;
 
-  // Preconditions of both: data holds exactly field.bytes() bytes (any alignment on the host), field.count() > 0,
-  // payload and scratch have the sizes that footprint() tells, no two buffers overlap, all live in exec.space.
-  // Nothing is allocated, nothing synchronised, and nothing is written outside the buffers.
+  // Preconditions of both: data holds exactly field.bytes() bytes (any alignment on the host), field.count()
+  // > 0, payload and scratch have the sizes that footprint() tells, no two buffers overlap, all live in
+  // exec.space. Nothing is allocated, nothing synchronised, and nothing is written outside the buffers.
 
-  // Writes the payload and its size to *payload_bytes (in exec.space), or kIncompressible there. Every finite value x
-  // comes back as x' with |x - x'| <= abs_error in exact arithmetic; every other value bit for bit. The bytes depend
-  // on the encoding and the data alone. Does not fail for lack of capacity.
+  // Writes the payload and its size to *payload_bytes (in exec.space), or kIncompressible there. Every finite
+  // value x comes back as x' with |x - x'| <= abs_error in exact arithmetic; every other value bit for bit.
+  // The bytes depend on the encoding and the data alone. Does not fail for lack of capacity.
   virtual Status encode(const Encoding& encoding, ConstBytes data, Bytes payload, Bytes scratch,
                         std::uint64_t* payload_bytes, Exec exec) const = 0;
 
-  // Writes all of data. The payload may be hostile: every length in it is checked before use (corrupt_stream).
-  virtual Status decode(const Encoding& encoding, ConstBytes payload, Bytes data, Bytes scratch, Exec exec) const = 0;
+  // Writes all of data. The payload may be hostile: every length in it is checked before use
+  // (corrupt_stream).
+  virtual Status decode(const Encoding& encoding, ConstBytes payload, Bytes data, Bytes scratch,
+                        Exec exec) const = 0;
 
-  // For codecs whose payloads can be read in parts: decodes a region (which is in the field and not empty) into data
-  // of just its size, without scratch. Such a codec verifies what it reads by checksums of its own: nobody has
-  // looked at the payload's.
+  // For codecs whose payloads can be read in parts: decodes a region (which is in the field and not empty)
+  // into data of just its size, without scratch. Such a codec verifies what it reads by checksums of its own:
+  // nobody has looked at the payload's.
   virtual bool decodes_regions() const noexcept { return false; }
   virtual Status decode_region(const Encoding&, const Region&, ConstBytes, Bytes, Exec) const {
     return Status(Code::internal, "this codec decodes no regions");

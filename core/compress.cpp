@@ -4,11 +4,12 @@
 
 namespace homz {
 
-Result<Compressed> compress(const CodecChoice& choice, const Field& field, ConstBytes data, const ErrorBound& bound,
-                            std::optional<std::uint64_t> fill_bits, Exec exec) {
+Result<Compressed> compress(const CodecChoice& choice, const Field& field, ConstBytes data,
+                            const ErrorBound& bound, std::optional<std::uint64_t> fill_bits, Exec exec) {
   if (data.size() != field.bytes())
-    return Status(Code::invalid_argument, fmt::format("the data has {} bytes, but {} of {} are {} bytes", data.size(),
-                                                      field.shape_text(), to_string(field.dtype), field.bytes()));
+    return Status(Code::invalid_argument,
+                  fmt::format("the data has {} bytes, but {} of {} are {} bytes", data.size(),
+                              field.shape_text(), to_string(field.dtype), field.bytes()));
   Compression compression{choice, field, 0, bound, fill_bits};
   const bool needs_range = bound.mode == BoundMode::relative || bound.mode == BoundMode::psnr;
   HOMZ_ASSIGN(compression.abs_error,
@@ -21,12 +22,14 @@ Result<Compressed> compress(const CodecChoice& choice, const Field& field, Const
   return result;
 }
 
-Result<Decompressed> decompress(const Registry& registry, ConstBytes bytes, Exec exec, std::uint64_t max_bytes) {
+Result<Decompressed> decompress(const Registry& registry, ConstBytes bytes, Exec exec,
+                                std::uint64_t max_bytes) {
   HOMZ_ASSIGN(const OpenStream stream, open_stream(registry, bytes, exec));
   const std::uint64_t size = stream.header.field.bytes();
   if (size > max_bytes)
-    return Status(Code::capacity, fmt::format("the stream declares {} bytes of data, more than the limit of {}", size,
-                                              max_bytes));
+    return Status(
+        Code::capacity,
+        fmt::format("the stream declares {} bytes of data, more than the limit of {}", size, max_bytes));
   Decompressed result{stream.header, {}};
   HOMZ_ASSIGN(result.data, Buffer::make(size));
   HOMZ_ASSIGN(Buffer scratch, Buffer::make(stream.scratch_bytes));

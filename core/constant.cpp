@@ -21,9 +21,14 @@ SegmentCounts* lay_out(Arena& arena, std::uint64_t count) {
 template <class T>
 class ConstantField {
  public:
-  ConstantField(ConstBytes data, std::optional<std::uint64_t> fill_bits, SegmentCounts* segments, unsigned threads)
-      : data_(data.data()), count_(data.size() / sizeof(T)), fill_bits_(fill_bits), segments_(segments),
-        threads_(threads), value_(first_value()) {}
+  ConstantField(ConstBytes data, std::optional<std::uint64_t> fill_bits, SegmentCounts* segments,
+                unsigned threads)
+      : data_(data.data()),
+        count_(data.size() / sizeof(T)),
+        fill_bits_(fill_bits),
+        segments_(segments),
+        threads_(threads),
+        value_(first_value()) {}
 
   bool encode(Bytes payload, std::uint64_t* payload_bytes) {
     if (!is_constant()) return false;
@@ -42,7 +47,9 @@ class ConstantField {
  private:
   BitsOf<T> at(std::uint64_t i) const { return load_value<BitsOf<T>>(data_ + i * sizeof(T)); }
   bool is_fill(BitsOf<T> bits) const { return fill_bits_ && bits == *fill_bits_; }
-  std::uint64_t end_of(std::uint64_t segment) const { return std::min(count_, (segment + 1) * kExceptionSegment); }
+  std::uint64_t end_of(std::uint64_t segment) const {
+    return std::min(count_, (segment + 1) * kExceptionSegment);
+  }
 
   // The first value that is not fill; fill if there is no other.
   BitsOf<T> first_value() const {
@@ -94,7 +101,8 @@ Status decode(std::optional<std::uint64_t> fill_bits, ConstBytes payload, Bytes 
 
   parallel_for(ceil_div(count, kExceptionSegment), threads, [&](std::uint64_t s) {
     const std::uint64_t end = std::min(count, (s + 1) * kExceptionSegment);
-    for (std::uint64_t i = s * kExceptionSegment; i < end; ++i) store_value(data.data() + i * sizeof(T), value);
+    for (std::uint64_t i = s * kExceptionSegment; i < end; ++i)
+      store_value(data.data() + i * sizeof(T), value);
   });
   ExceptionCounts before;
   for (std::uint64_t s = 0; s < list.segments() && !list.empty(); ++s) {
@@ -116,8 +124,8 @@ std::uint64_t constant_scratch(std::uint64_t count) {
   return arena.needed();
 }
 
-bool encode_constant(const Field& field, std::optional<std::uint64_t> fill_bits, ConstBytes data, Bytes payload,
-                     Bytes scratch, std::uint64_t* payload_bytes, unsigned threads) {
+bool encode_constant(const Field& field, std::optional<std::uint64_t> fill_bits, ConstBytes data,
+                     Bytes payload, Bytes scratch, std::uint64_t* payload_bytes, unsigned threads) {
   if (field.count() == 0) return false;
   Arena arena(scratch);
   SegmentCounts* segments = lay_out(arena, field.count());
@@ -126,8 +134,8 @@ bool encode_constant(const Field& field, std::optional<std::uint64_t> fill_bits,
   });
 }
 
-Status decode_constant(const Field& field, std::optional<std::uint64_t> fill_bits, ConstBytes payload, Bytes data,
-                       unsigned threads) {
+Status decode_constant(const Field& field, std::optional<std::uint64_t> fill_bits, ConstBytes payload,
+                       Bytes data, unsigned threads) {
   if (field.count() == 0) return Status(Code::corrupt_stream, "a constant field without values");
   return with_dtype(field.dtype,
                     [&](auto zero) { return decode<decltype(zero)>(fill_bits, payload, data, threads); });

@@ -38,9 +38,12 @@ ValueRange range_of(const std::byte* data, std::uint64_t count, std::optional<st
   return range;
 }
 
-double toward_zero(double value) { return value > 0 ? value_of<double>(bits_of(value) - 1) : value; }
+double toward_zero(double value) {
+  return value > 0 ? value_of<double>(bits_of(value) - 1) : value;
+}
 
-// a * b rounded toward zero; a, b >= 0. std::fma gives the sign of the rounding error exactly, except near underflow.
+// a * b rounded toward zero; a, b >= 0. std::fma gives the sign of the rounding error exactly, except near
+// underflow.
 double multiply_down(double a, double b) {
   constexpr double kErrorMayUnderflow = 0x1p-960;
   const double product = a * b;
@@ -48,8 +51,8 @@ double multiply_down(double a, double b) {
   return std::fma(a, b, -product) < 0 ? toward_zero(product) : product;
 }
 
-// max - min rounded toward zero, as the product of a power of two (1 or 2) and a finite double: the difference of two
-// doubles can exceed the largest double.
+// max - min rounded toward zero, as the product of a power of two (1 or 2) and a finite double: the
+// difference of two doubles can exceed the largest double.
 struct Span {
   double scale, value;
 };
@@ -71,7 +74,8 @@ void ValueRange::merge(const ValueRange& other) noexcept {
   fill += other.fill;
 }
 
-ValueRange value_range(const Field& field, ConstBytes data, std::optional<std::uint64_t> fill_bits, Exec exec) {
+ValueRange value_range(const Field& field, ConstBytes data, std::optional<std::uint64_t> fill_bits,
+                       Exec exec) {
   constexpr std::uint64_t kSlice = 1 << 20;  // values a task
   const std::uint64_t count = field.count();
   std::mutex guard;
@@ -111,10 +115,11 @@ Status validate(const ErrorBound& bound) {
   if (bound.mode == BoundMode::lossless) return Status();
   if (bound.mode > BoundMode::psnr) return Status(Code::invalid_argument, "unknown mode of error bound");
   if (std::isfinite(bound.value) && bound.value > 0) return Status();
-  return Status(Code::invalid_argument,
-                fmt::format("error bound {}: must be finite and greater than 0; for exact values use a lossless "
-                            "codec such as zstd",
-                            to_string(bound)));
+  return Status(
+      Code::invalid_argument,
+      fmt::format("error bound {}: must be finite and greater than 0; for exact values use a lossless "
+                  "codec such as zstd",
+                  to_string(bound)));
 }
 
 Result<double> resolve(const ErrorBound& bound, const ValueRange& range) {
@@ -129,9 +134,10 @@ Result<double> resolve(const ErrorBound& bound, const ValueRange& range) {
   const Span span = span_of(range);
   const double absolute = span.scale * multiply_down(span.value, factor);
   if (!std::isfinite(absolute))
-    return Status(Code::invalid_argument, fmt::format("error bound {} of the value range {} .. {} exceeds the "
-                                                      "largest double; give an absolute bound",
-                                                      to_string(bound), range.min, range.max));
+    return Status(Code::invalid_argument,
+                  fmt::format("error bound {} of the value range {} .. {} exceeds the "
+                              "largest double; give an absolute bound",
+                              to_string(bound), range.min, range.max));
   return absolute;
 }
 

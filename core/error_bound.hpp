@@ -15,10 +15,11 @@
 namespace homz {
 
 enum class BoundMode : std::uint8_t {  // the values are part of the stream format
-  lossless = 0,  // every value returns bit for bit
-  absolute = 1,  // |x - x'| <= value, in units of the data
-  relative = 2,  // |x - x'| <= value * (max - min) over finite, unmasked values: SZ's REL, cuSZ's r2r, PFPL's NOA
-  psnr = 3,      // 20 log10((max - min) / RMSE) >= value, in dB
+  lossless = 0,                        // every value returns bit for bit
+  absolute = 1,                        // |x - x'| <= value, in units of the data
+  relative =
+      2,     // |x - x'| <= value * (max - min) over finite, unmasked values: SZ's REL, cuSZ's r2r, PFPL's NOA
+  psnr = 3,  // 20 log10((max - min) / RMSE) >= value, in dB
 };
 
 struct ErrorBound {
@@ -29,8 +30,9 @@ struct ErrorBound {
 
 // Parses "abs:1e-3", "rel:1e-4", "psnr:60", "lossless"; the number is the double nearest to its text.
 Result<ErrorBound> parse_error_bound(std::string_view text);
-std::string to_string(const ErrorBound& bound);  // the inverse, shortest text that parses back to the same bits
-Status validate(const ErrorBound& bound);        // refuses 0, negative, NaN and infinite values
+std::string to_string(
+    const ErrorBound& bound);              // the inverse, shortest text that parses back to the same bits
+Status validate(const ErrorBound& bound);  // refuses 0, negative, NaN and infinite values
 
 // Extremes of the finite values that are not fill; min > max where there are none.
 struct ValueRange {
@@ -44,12 +46,13 @@ struct ValueRange {
 };
 
 // `fill_bits`: the bit pattern of the declared fill value in the field's type, if there is one.
-ValueRange value_range(const Field& field, ConstBytes data, std::optional<std::uint64_t> fill_bits, Exec exec);
+ValueRange value_range(const Field& field, ConstBytes data, std::optional<std::uint64_t> fill_bits,
+                       Exec exec);
 
-// The absolute bound, rounded toward zero wherever it must be rounded, so that meeting it meets what was asked.
-// 0 means that values must return exactly: mode lossless, or a range of 0. A bound in dB is turned into the maximum
-// error that guarantees it for every distribution of errors (RMSE <= maximum error).
-// Errors: invalid_argument from validate(), or where the range is too wide for a double.
+// The absolute bound, rounded toward zero wherever it must be rounded, so that meeting it meets what was
+// asked. 0 means that values must return exactly: mode lossless, or a range of 0. A bound in dB is turned
+// into the maximum error that guarantees it for every distribution of errors (RMSE <= maximum error). Errors:
+// invalid_argument from validate(), or where the range is too wide for a double.
 Result<double> resolve(const ErrorBound& bound, const ValueRange& range);
 
 }  // namespace homz

@@ -13,7 +13,8 @@ ExceptionCounts ExceptionList::row(std::uint64_t segment) const {
   return {load_le<std::uint32_t>(at), load_le<std::uint32_t>(at + 4), load_le<std::uint32_t>(at + 8)};
 }
 
-Result<ExceptionList> ExceptionList::open(ConstBytes bytes, std::uint64_t positions, std::uint64_t value_bytes) {
+Result<ExceptionList> ExceptionList::open(ConstBytes bytes, std::uint64_t positions,
+                                          std::uint64_t value_bytes) {
   ExceptionList list;
   list.positions_ = positions;
   if (bytes.empty()) return list;

@@ -1,13 +1,14 @@
-// The exception list: what a payload cannot restore. Runs of positions that hold the fill value, and runs of positions
-// whose exact values follow. docs/stream_format.md, "Exception list", is normative:
+// The exception list: what a payload cannot restore. Runs of positions that hold the fill value, and runs of
+// positions whose exact values follow. docs/stream_format.md, "Exception list", is normative:
 //
 //   table       a row a segment of 65 536 positions: fill runs, exact runs, exact values (u32 each)
 //   fill runs   first, last (u16 each, within the segment), all segments in order
 //   exact runs  the same
 //   values      the exact values, in the order of their positions
 //
-// Positions are the codec's own numbering of the values (for 1D codecs the index). A list without runs has 0 bytes.
-// Segments are counted and written independently, so threads (or thread blocks) need no order among them.
+// Positions are the codec's own numbering of the values (for 1D codecs the index). A list without runs has 0
+// bytes. Segments are counted and written independently, so threads (or thread blocks) need no order among
+// them.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +33,8 @@ inline constexpr std::uint64_t kExceptionSegment = 65536;  // positions
 inline constexpr std::uint64_t kExceptionRow = 12;         // bytes
 
 // Size in bytes of the list of `positions` positions with the given totals.
-inline std::uint64_t exception_bytes(std::uint64_t positions, const ExceptionCounts& total, std::uint64_t value_bytes) {
+inline std::uint64_t exception_bytes(std::uint64_t positions, const ExceptionCounts& total,
+                                     std::uint64_t value_bytes) {
   if (total.fill_runs == 0 && total.exact_runs == 0) return 0;
   return kExceptionRow * ceil_div(positions, kExceptionSegment) + 4 * (total.fill_runs + total.exact_runs) +
          value_bytes * total.exact_values;
@@ -119,19 +121,20 @@ class ExceptionWriter {
 // A list read from a payload that may be hostile.
 class ExceptionList {
  public:
-  // Checks that the bytes are exactly one list of `positions` positions (sizes, not yet the runs), in time linear in
-  // the segments. Errors: corrupt_stream.
+  // Checks that the bytes are exactly one list of `positions` positions (sizes, not yet the runs), in time
+  // linear in the segments. Errors: corrupt_stream.
   static Result<ExceptionList> open(ConstBytes bytes, std::uint64_t positions, std::uint64_t value_bytes);
 
-  // Counts of all segments before each one are found by adding rows up; callers that visit segments from many threads
-  // start from a prefix that they computed once.
+  // Counts of all segments before each one are found by adding rows up; callers that visit segments from many
+  // threads start from a prefix that they computed once.
   ExceptionCounts row(std::uint64_t segment) const;
   bool empty() const { return bytes_.empty(); }
   std::uint64_t segments() const { return ceil_div(positions_, kExceptionSegment); }
 
-  // Calls fill(position) and exact(position, bits) for every exception of the segment, positions within the segment.
-  // Errors: corrupt_stream for runs that are not increasing and disjoint, reach past the segment or the positions, or
-  // do not add up to the table's count of values; positions in front of the fault have been told by then.
+  // Calls fill(position) and exact(position, bits) for every exception of the segment, positions within the
+  // segment. Errors: corrupt_stream for runs that are not increasing and disjoint, reach past the segment or
+  // the positions, or do not add up to the table's count of values; positions in front of the fault have been
+  // told by then.
   template <class T, class OnFill, class OnExact>
   Status visit(std::uint64_t segment, const ExceptionCounts& before, OnFill fill, OnExact exact) const;
 
@@ -149,13 +152,15 @@ class ExceptionList {
 Status exceptions_corrupt(const char* what);
 
 template <class T, class OnFill, class OnExact>
-Status ExceptionList::visit(std::uint64_t segment, const ExceptionCounts& before, OnFill fill, OnExact exact) const {
+Status ExceptionList::visit(std::uint64_t segment, const ExceptionCounts& before, OnFill fill,
+                            OnExact exact) const {
   if (empty()) return Status();
   const ExceptionCounts counts = row(segment);
   const std::byte* const runs = bytes_.data() + kExceptionRow * segments();
   const std::byte* const fills = runs + 4 * before.fill_runs;
   const std::byte* const exacts = runs + 4 * (total_.fill_runs + before.exact_runs);
-  const std::byte* value = runs + 4 * (total_.fill_runs + total_.exact_runs) + sizeof(T) * before.exact_values;
+  const std::byte* value =
+      runs + 4 * (total_.fill_runs + total_.exact_runs) + sizeof(T) * before.exact_values;
   std::uint64_t values_left = counts.exact_values;
 
   const auto each_run = [&](const std::byte* at, std::uint64_t run_count, auto visit_position) {
@@ -169,15 +174,17 @@ Status ExceptionList::visit(std::uint64_t segment, const ExceptionCounts& before
     }
     return true;
   };
-  const bool good = each_run(fills, counts.fill_runs, [&](std::uint32_t position) { return fill(position), true; }) &&
-                    each_run(exacts, counts.exact_runs, [&](std::uint32_t position) {
-                      if (values_left == 0) return false;
-                      --values_left;
-                      exact(position, load_le<BitsOf<T>>(value));
-                      value += sizeof(T);
-                      return true;
-                    });
-  if (!good || values_left != 0) return exceptions_corrupt("runs out of order, out of range or without values");
+  const bool good =
+      each_run(fills, counts.fill_runs, [&](std::uint32_t position) { return fill(position), true; }) &&
+      each_run(exacts, counts.exact_runs, [&](std::uint32_t position) {
+        if (values_left == 0) return false;
+        --values_left;
+        exact(position, load_le<BitsOf<T>>(value));
+        value += sizeof(T);
+        return true;
+      });
+  if (!good || values_left != 0)
+    return exceptions_corrupt("runs out of order, out of range or without values");
   return Status();
 }
 

@@ -1,4 +1,5 @@
-// Where a call runs and where its pointers live. Always the last argument, never defaulted inside the library.
+// Where a call runs and where its pointers live. Always the last argument, never defaulted inside the
+// library.
 #pragma once
 
 #include <cstdint>
@@ -17,6 +18,8 @@ struct Exec {
   unsigned threads = 1;
 };
 
-inline Exec host(unsigned threads = 1) { return Exec{Space::host, nullptr, threads}; }
+inline Exec host(unsigned threads = 1) {
+  return Exec{Space::host, nullptr, threads};
+}
 
 }  // namespace homz

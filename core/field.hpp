@@ -13,8 +13,12 @@ namespace homz {
 
 enum class Dtype : std::uint8_t { f32 = 1, f64 = 2 };  // the values are part of the stream format
 
-constexpr std::uint64_t size_of(Dtype dtype) { return dtype == Dtype::f32 ? 4 : 8; }
-constexpr std::string_view to_string(Dtype dtype) { return dtype == Dtype::f32 ? "f32" : "f64"; }
+constexpr std::uint64_t size_of(Dtype dtype) {
+  return dtype == Dtype::f32 ? 4 : 8;
+}
+constexpr std::string_view to_string(Dtype dtype) {
+  return dtype == Dtype::f32 ? "f32" : "f64";
+}
 template <class T>
 constexpr Dtype dtype_of() {
   static_assert(sizeof(T) == 4 || sizeof(T) == 8);
@@ -45,7 +49,8 @@ struct Field {
   }
   std::uint64_t bytes() const noexcept { return count() * size_of(dtype); }
 
-  // The same data without extents of 1 (at least one extent stays): what decides between 1D, 2D and 3D coding.
+  // The same data without extents of 1 (at least one extent stays): what decides between 1D, 2D and 3D
+  // coding.
   Field without_unit_extents() const noexcept;
   std::string shape_text() const;  // "100x500x500"
 

@@ -5,8 +5,9 @@
 
 namespace homz {
 
-// While it lives, this thread rounds to nearest, keeps subnormals (no FTZ, no DAZ) and traps nothing; then the
-// caller's environment returns, flags included. A stream's bytes and the error bound would depend on it otherwise.
+// While it lives, this thread rounds to nearest, keeps subnormals (no FTZ, no DAZ) and traps nothing; then
+// the caller's environment returns, flags included. A stream's bytes and the error bound would depend on it
+// otherwise.
 class FpEnvironment {
  public:
   FpEnvironment() noexcept {

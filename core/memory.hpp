@@ -11,15 +11,15 @@ using Bytes = std::span<std::byte>;
 using ConstBytes = std::span<const std::byte>;
 
 // Bump allocator over the caller's scratch, in 256-byte slots (what device memory wants).
-// One function per algorithm takes its arrays from an Arena: run with a counting arena it tells how much scratch
-// is needed, run with a carving one it hands it out. So the query and the use cannot disagree.
+// One function per algorithm takes its arrays from an Arena: run with a counting arena it tells how much
+// scratch is needed, run with a carving one it hands it out. So the query and the use cannot disagree.
 class Arena {
  public:
-  Arena() = default;                                                 // counting: take() returns nullptr
+  Arena() = default;  // counting: take() returns nullptr
   explicit Arena(Bytes storage) : base_(storage.data()), capacity_(storage.size()) {}  // carving
 
-  // An uninitialised array of `count` T, or nullptr when counting, when count is 0 or when the storage is used up
-  // (then fits() is false).
+  // An uninitialised array of `count` T, or nullptr when counting, when count is 0 or when the storage is
+  // used up (then fits() is false).
   template <class T>
   T* take(std::uint64_t count) {
     const std::uint64_t start = used_;

@@ -10,7 +10,8 @@
 
 namespace homz {
 
-// For each extent of the field: the first index and the number of indices. Entries past the field's rank are 0.
+// For each extent of the field: the first index and the number of indices. Entries past the field's rank are
+// 0.
 struct Region {
   std::array<std::uint64_t, Field::kMaxRank> first{};
   std::array<std::uint64_t, Field::kMaxRank> extents{};
@@ -22,8 +23,8 @@ struct Region {
 // The region's values as a field of their own. Errors: invalid_argument, if it does not lie in the field.
 Result<Field> field_of(const Region& region, const Field& field);
 
-// The same region of field.without_unit_extents(). Precondition of this and the next: it lies in the field and is
-// not empty.
+// The same region of field.without_unit_extents(). Precondition of this and the next: it lies in the field
+// and is not empty.
 Region without_unit_extents(const Region& region, const Field& field);
 
 // Copies the region out of the field's data.

@@ -12,7 +12,8 @@ Status Registry::add(const Codec& codec) {
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
   });
   if (!well_named)
-    return Status(Code::invalid_argument, fmt::format("codec name '{}' is not of a-z, 0-9, _ and -", info.name));
+    return Status(Code::invalid_argument,
+                  fmt::format("codec name '{}' is not of a-z, 0-9, _ and -", info.name));
   if (find(info.id) != nullptr || find(info.name) != nullptr)
     return Status(Code::invalid_argument, fmt::format("codec {} (id {}) is registered already", info.name,
                                                       static_cast<unsigned>(info.id)));
@@ -21,12 +22,14 @@ Status Registry::add(const Codec& codec) {
 }
 
 const Codec* Registry::find(CodecId id) const noexcept {
-  const auto at = std::find_if(codecs_.begin(), codecs_.end(), [&](const Codec* c) { return c->info().id == id; });
+  const auto at =
+      std::find_if(codecs_.begin(), codecs_.end(), [&](const Codec* c) { return c->info().id == id; });
   return at == codecs_.end() ? nullptr : *at;
 }
 
 const Codec* Registry::find(std::string_view name) const noexcept {
-  const auto at = std::find_if(codecs_.begin(), codecs_.end(), [&](const Codec* c) { return c->info().name == name; });
+  const auto at =
+      std::find_if(codecs_.begin(), codecs_.end(), [&](const Codec* c) { return c->info().name == name; });
   return at == codecs_.end() ? nullptr : *at;
 }
 

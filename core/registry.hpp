@@ -23,13 +23,15 @@ struct CodecChoice {
 
 class Registry {
  public:
-  // The codec must outlive the registry. Errors: an id or a name that is taken, or a name that is not [a-z0-9_-]+.
-  // Not to be called while other threads use the registry.
+  // The codec must outlive the registry. Errors: an id or a name that is taken, or a name that is not
+  // [a-z0-9_-]+. Not to be called while other threads use the registry.
   Status add(const Codec& codec);
 
   const Codec* find(CodecId id) const noexcept;  // nullptr if unknown
   const Codec* find(std::string_view name) const noexcept;
-  std::span<const Codec* const> all() const noexcept { return codecs_; }  // in the order in which they were added
+  std::span<const Codec* const> all() const noexcept {
+    return codecs_;
+  }  // in the order in which they were added
 
   // Parses NAME[:key=value,...]; an unknown name is an error that lists the known ones.
   Result<CodecChoice> choose(std::string_view text) const;

@@ -10,7 +10,8 @@ namespace homz {
 
 enum class Code : std::uint8_t {
   ok,
-  invalid_argument,  // the caller asked for something that has no meaning: the message names it and the remedy
+  invalid_argument,  // the caller asked for something that has no meaning: the message names it and the
+                     // remedy
   unsupported,       // meaningful, but not available here (device, type, version)
   capacity,          // a buffer of the caller is too small
   corrupt_stream,    // the bytes given are no stream, or a damaged one
@@ -32,7 +33,9 @@ class [[nodiscard]] Status {
   const std::string& message() const noexcept { return message_; }
 
   // The same failure, told with what was being worked on: "dataset '/T': not enough memory".
-  Status within(const std::string& context) const { return ok() ? *this : Status(code_, context + ": " + message_); }
+  Status within(const std::string& context) const {
+    return ok() ? *this : Status(code_, context + ": " + message_);
+  }
 
  private:
   Code code_ = Code::ok;
@@ -61,8 +64,8 @@ class [[nodiscard]] Result {
 }  // namespace homz
 
 // Returns from the enclosing function with the Status of `expression` unless that is ok.
-#define HOMZ_TRY(expression)                                            \
-  do {                                                                  \
+#define HOMZ_TRY(expression)                                                    \
+  do {                                                                          \
     if (auto homz_status = (expression); !homz_status.ok()) return homz_status; \
   } while (false)
 
@@ -70,8 +73,9 @@ class [[nodiscard]] Result {
 #define HOMZ_CONCAT(a, b) HOMZ_CONCAT_INNER(a, b)
 
 // HOMZ_ASSIGN(auto x, f()): declares x from the Result of f(), or returns its Status.
-#define HOMZ_ASSIGN_INNER(result, target, expression)  \
-  auto result = (expression);                          \
-  if (!result.ok()) return result.status();            \
+#define HOMZ_ASSIGN_INNER(result, target, expression) \
+  auto result = (expression);                         \
+  if (!result.ok()) return result.status();           \
   target = std::move(*result)
-#define HOMZ_ASSIGN(target, expression) HOMZ_ASSIGN_INNER(HOMZ_CONCAT(homz_result_, __LINE__), target, expression)
+#define HOMZ_ASSIGN(target, expression) \
+  HOMZ_ASSIGN_INNER(HOMZ_CONCAT(homz_result_, __LINE__), target, expression)

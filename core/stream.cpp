@@ -16,7 +16,8 @@
 namespace homz {
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "values are stored as the machine has them: little-endian");
+static_assert(std::endian::native == std::endian::little,
+              "values are stored as the machine has them: little-endian");
 
 Status require_host(Exec exec) {
   if (exec.space == Space::host) return Status();
@@ -81,7 +82,8 @@ Status store_payload(const Compression& compression, ConstBytes data, Bytes payl
                      StreamHeader* header, Exec exec) {
   const Codec& codec = *compression.choice.codec;
   header->representation = Representation::constant;
-  if (encode_constant(header->field, header->fill_bits, data, payload, scratch, &header->payload_bytes, exec.threads))
+  if (encode_constant(header->field, header->fill_bits, data, payload, scratch, &header->payload_bytes,
+                      exec.threads))
     return Status();
   if (codec_applies(*header, codec.info())) {
     header->representation = Representation::coded;
@@ -100,16 +102,18 @@ Status check_compression(const Compression& compression) {
   const unsigned rank = std::min<unsigned>(field.rank, Field::kMaxRank);
   HOMZ_ASSIGN(const Field sound, Field::make(field.dtype, std::span(field.extents).first(rank)));
   if (sound != field)
-    return Status(Code::invalid_argument,
-                  fmt::format("a field of {} extents, or one with extents past its last, is not allowed: use 1 to {}",
-                              field.rank, Field::kMaxRank));
+    return Status(
+        Code::invalid_argument,
+        fmt::format("a field of {} extents, or one with extents past its last, is not allowed: use 1 to {}",
+                    field.rank, Field::kMaxRank));
   if (field.dtype == Dtype::f32 && compression.fill_bits.value_or(0) >> 32 != 0)
     return Status(Code::invalid_argument,
                   fmt::format("fill value {:#x} is not the bit pattern of an f32", *compression.fill_bits));
   HOMZ_TRY(validate(compression.requested));
   if (!(compression.abs_error >= 0) || compression.abs_error > std::numeric_limits<double>::max())
-    return Status(Code::invalid_argument,
-                  fmt::format("absolute error bound {}: must be finite and not negative", compression.abs_error));
+    return Status(
+        Code::invalid_argument,
+        fmt::format("absolute error bound {}: must be finite and not negative", compression.abs_error));
   return Status();
 }
 
@@ -158,11 +162,11 @@ Result<OpenStream> open_stream(const Registry& registry, ConstBytes bytes, Exec 
   const StreamHeader& header = stream.header;
   stream.payload = bytes.subspan(StreamHeader::kBytes);
   if (stream.payload.size() != header.payload_bytes)
-    return Status(Code::corrupt_stream, fmt::format("the stream's payload has {} bytes, its header says {}: {}",
-                                                    stream.payload.size(), header.payload_bytes,
-                                                    stream.payload.size() < header.payload_bytes
-                                                        ? "it was cut off"
-                                                        : "something was appended"));
+    return Status(Code::corrupt_stream,
+                  fmt::format("the stream's payload has {} bytes, its header says {}: {}",
+                              stream.payload.size(), header.payload_bytes,
+                              stream.payload.size() < header.payload_bytes ? "it was cut off"
+                                                                           : "something was appended"));
   stream.payload_verified = verify == Verify::payload;
   if (stream.payload_verified) HOMZ_TRY(verify_payload(stream, exec));
 
@@ -176,18 +180,21 @@ Result<OpenStream> open_stream(const Registry& registry, ConstBytes bytes, Exec 
                                                  static_cast<unsigned>(header.codec)));
   const CodecInfo& info = stream.codec->info();
   if (header.codec_version != info.version)
-    return Status(Code::unsupported, fmt::format("the stream was made by version {} of codec {}, this homz has version {}",
-                                                 header.codec_version, info.name, info.version));
+    return Status(Code::unsupported,
+                  fmt::format("the stream was made by version {} of codec {}, this homz has version {}",
+                              header.codec_version, info.name, info.version));
   if (!codec_applies(header, info))
-    return Status(Code::corrupt_stream, fmt::format("a stream of codec {} with bound {}", info.name, header.abs_error));
+    return Status(Code::corrupt_stream,
+                  fmt::format("a stream of codec {} with bound {}", info.name, header.abs_error));
   const auto needs = stream.codec->footprint(encoding_of(header), exec);
   if (!needs.ok()) return Status(Code::corrupt_stream, needs.status().message());
   if (header.payload_bytes < needs->min_payload)
-    return Status(Code::corrupt_stream, fmt::format("a payload of {} bytes cannot hold {} of {} (codec {})",
-                                                    header.payload_bytes, header.field.shape_text(),
-                                                    to_string(header.field.dtype), info.name));
+    return Status(Code::corrupt_stream,
+                  fmt::format("a payload of {} bytes cannot hold {} of {} (codec {})", header.payload_bytes,
+                              header.field.shape_text(), to_string(header.field.dtype), info.name));
   stream.scratch_bytes = needs->decode_scratch;
-  if (!stream.codec->decodes_regions()) stream.region_scratch_bytes = header.field.bytes() + stream.scratch_bytes;
+  if (!stream.codec->decodes_regions())
+    stream.region_scratch_bytes = header.field.bytes() + stream.scratch_bytes;
   return stream;
 }
 
@@ -205,10 +212,13 @@ Status decode_stream(const OpenStream& stream, Bytes data, Bytes scratch, Exec e
   HOMZ_TRY(check_buffers(stream.payload, data, scratch));
   if (!stream.payload_verified) HOMZ_TRY(verify_payload(stream, exec));
   switch (header.representation) {
-    case Representation::stored: copy(stream.payload, data, exec.threads); return Status();
+    case Representation::stored:
+      copy(stream.payload, data, exec.threads);
+      return Status();
     case Representation::constant:
       return decode_constant(header.field, header.fill_bits, stream.payload, data, exec.threads);
-    case Representation::coded: break;
+    case Representation::coded:
+      break;
   }
   return stream.codec->decode(encoding_of(header), stream.payload, data, scratch, exec);
 }
@@ -220,9 +230,9 @@ Status decode_region(const OpenStream& stream, const Region& region, Bytes data,
   const StreamHeader& header = stream.header;
   HOMZ_ASSIGN(const Field part, field_of(region, header.field));
   if (data.size() != part.bytes())
-    return Status(Code::invalid_argument, fmt::format("the region holds {} of {}, {} bytes; the buffer for it has {}",
-                                                      part.shape_text(), to_string(part.dtype), part.bytes(),
-                                                      data.size()));
+    return Status(Code::invalid_argument,
+                  fmt::format("the region holds {} of {}, {} bytes; the buffer for it has {}",
+                              part.shape_text(), to_string(part.dtype), part.bytes(), data.size()));
   HOMZ_TRY(check_size("scratch buffer", scratch.size(), stream.region_scratch_bytes, Code::capacity));
   HOMZ_TRY(check_buffers(stream.payload, data, scratch));
   if (data.empty()) return Status();

@@ -22,21 +22,22 @@ struct Compression {
 };
 
 struct StreamFootprint {
-  std::uint64_t stream_bytes = 0;  // capacity for every outcome: at most the data and a header, unless a codec's option
-                                   // asks for its own layout at any price
+  std::uint64_t stream_bytes = 0;  // capacity for every outcome: at most the data and a header, unless a
+                                   // codec's option asks for its own layout at any price
   std::uint64_t scratch_bytes = 0;
 };
 
 Result<StreamFootprint> footprint(const Compression& compression, Exec exec);
 
 // Compresses `data` (field.bytes() bytes, any alignment) into `stream`; *stream_bytes receives the size.
-// The bytes depend on the compression and the data alone. Buffers must not overlap, and have at least the sizes of
-// footprint(). The caller's floating-point environment plays no part and is restored.
-// Errors: invalid_argument, capacity, unsupported; on an error the content of `stream` is unspecified.
+// The bytes depend on the compression and the data alone. Buffers must not overlap, and have at least the
+// sizes of footprint(). The caller's floating-point environment plays no part and is restored. Errors:
+// invalid_argument, capacity, unsupported; on an error the content of `stream` is unspecified.
 Status encode_stream(const Compression& compression, ConstBytes data, Bytes stream, Bytes scratch,
                      std::uint64_t* stream_bytes, Exec exec);
 
-// A stream that has been looked at: header and payload checked as far as that goes without memory for the data.
+// A stream that has been looked at: header and payload checked as far as that goes without memory for the
+// data.
 struct OpenStream {
   StreamHeader header;
   const Codec* codec = nullptr;  // nullptr if the payload needs none and the codec is unknown here
@@ -51,19 +52,19 @@ enum class Verify : std::uint8_t {
   parts,    // what is read, when it is read: a region is then had without a look at the rest
 };
 
-// Verifies header, length, both checksums, and that the codec is known in this version and could have made so small a
-// payload; so a caller may allocate header.field.bytes() afterwards, unless it sets a limit of its own: the
-// representation `constant` expands without limit by design.
-// Errors: corrupt_stream, unsupported.
+// Verifies header, length, both checksums, and that the codec is known in this version and could have made so
+// small a payload; so a caller may allocate header.field.bytes() afterwards, unless it sets a limit of its
+// own: the representation `constant` expands without limit by design. Errors: corrupt_stream, unsupported.
 Result<OpenStream> open_stream(const Registry& registry, ConstBytes stream, Exec exec,
                                Verify verify = Verify::payload);
 
-// Decompresses into `data`, which must have exactly header.field.bytes() bytes. Hostile bytes give a Status, never a
-// fault. On an error `data` may hold decoded values up to the fault.
+// Decompresses into `data`, which must have exactly header.field.bytes() bytes. Hostile bytes give a Status,
+// never a fault. On an error `data` may hold decoded values up to the fault.
 Status decode_stream(const OpenStream& stream, Bytes data, Bytes scratch, Exec exec);
 
-// Decompresses a region into `data`, which must have exactly the bytes of its values. Reads no more of the payload
-// than it needs if the values are stored or the codec decodes regions; else it decodes all of it into the scratch.
+// Decompresses a region into `data`, which must have exactly the bytes of its values. Reads no more of the
+// payload than it needs if the values are stored or the codec decodes regions; else it decodes all of it into
+// the scratch.
 Status decode_region(const OpenStream& stream, const Region& region, Bytes data, Bytes scratch, Exec exec);
 
 }  // namespace homz

@@ -48,7 +48,9 @@ bool begins_with(ConstBytes bytes, const std::array<unsigned char, N>& magic) {
   return true;
 }
 
-Status corrupt(std::string what) { return Status(Code::corrupt_stream, "damaged homz stream: " + std::move(what)); }
+Status corrupt(std::string what) {
+  return Status(Code::corrupt_stream, "damaged homz stream: " + std::move(what));
+}
 
 Status not_a_stream(ConstBytes bytes) {
   const std::array<unsigned char, 4> swapped = {kMagic[3], kMagic[2], kMagic[1], kMagic[0]};
@@ -59,15 +61,18 @@ Status not_a_stream(ConstBytes bytes) {
     looks_like = "an HDF5 file";
   else if (begins_with(bytes, swapped))
     looks_like = "a stream whose bytes were swapped in groups of four";
-  else if (std::all_of(bytes.begin(), bytes.begin() + std::min<std::size_t>(bytes.size(), 64), [](std::byte b) {
-             const auto c = std::to_integer<unsigned char>(b);
-             return (c >= 0x20 && c < 0x7f) || c == '\n' || c == '\r' || c == '\t';
-           }))
+  else if (std::all_of(bytes.begin(), bytes.begin() + std::min<std::size_t>(bytes.size(), 64),
+                       [](std::byte b) {
+                         const auto c = std::to_integer<unsigned char>(b);
+                         return (c >= 0x20 && c < 0x7f) || c == '\n' || c == '\r' || c == '\t';
+                       }))
     looks_like = "text";
   return Status(Code::corrupt_stream, fmt::format("not a homz stream: the data is {}", looks_like));
 }
 
-double load_double(const std::byte* from) { return value_of<double>(load_le<std::uint64_t>(from)); }
+double load_double(const std::byte* from) {
+  return value_of<double>(load_le<std::uint64_t>(from));
+}
 
 Result<Field> load_field(const std::byte* from) {
   const auto rank = std::to_integer<unsigned>(from[kRankAt]);
@@ -75,7 +80,8 @@ Result<Field> load_field(const std::byte* from) {
   if (rank < 1 || rank > Field::kMaxRank) return corrupt(fmt::format("{} extents", rank));
   if (dtype != 1 && dtype != 2) return corrupt(fmt::format("element type {}", dtype));
   std::array<std::uint64_t, Field::kMaxRank> extents;
-  for (unsigned i = 0; i < Field::kMaxRank; ++i) extents[i] = load_le<std::uint64_t>(from + kExtentsAt + 8 * i);
+  for (unsigned i = 0; i < Field::kMaxRank; ++i)
+    extents[i] = load_le<std::uint64_t>(from + kExtentsAt + 8 * i);
   for (unsigned i = rank; i < Field::kMaxRank; ++i)
     if (extents[i] != 0) return corrupt("an extent past the rank");
   auto field = Field::make(static_cast<Dtype>(dtype), std::span(extents).first(rank));
@@ -86,7 +92,8 @@ Result<Field> load_field(const std::byte* from) {
 Result<ErrorBound> load_bound(const std::byte* from, double abs_error) {
   const auto mode = std::to_integer<unsigned>(from[kBoundModeAt]);
   const ErrorBound bound{static_cast<BoundMode>(mode), load_double(from + kRequestedAt)};
-  if (mode > static_cast<unsigned>(BoundMode::psnr)) return corrupt(fmt::format("mode of error bound {}", mode));
+  if (mode > static_cast<unsigned>(BoundMode::psnr))
+    return corrupt(fmt::format("mode of error bound {}", mode));
   if (!validate(bound).ok() || !std::isfinite(abs_error) || std::signbit(abs_error))
     return corrupt(fmt::format("error bound {} (requested {})", abs_error, bound.value));
   return bound;
@@ -94,7 +101,9 @@ Result<ErrorBound> load_bound(const std::byte* from, double abs_error) {
 
 }  // namespace
 
-bool has_magic(ConstBytes bytes) noexcept { return begins_with(bytes, kMagic); }
+bool has_magic(ConstBytes bytes) noexcept {
+  return begins_with(bytes, kMagic);
+}
 
 void store(const StreamHeader& header, HeaderBytes to) {
   std::byte* const base = to.data();
@@ -126,14 +135,16 @@ Result<StreamHeader> load(ConstBytes stream) {
   const std::byte* const base = stream.data();
   const auto format = load_le<std::uint16_t>(base + kFormatAt);
   if (format != StreamHeader::kFormat)
-    return Status(Code::unsupported, fmt::format("stream format {}: this homz reads format {}; use a newer homz",
-                                                 format, StreamHeader::kFormat));
+    return Status(Code::unsupported,
+                  fmt::format("stream format {}: this homz reads format {}; use a newer homz", format,
+                              StreamHeader::kFormat));
   if (load_le<std::uint64_t>(base + kHeaderChecksumAt) != checksum(stream.first(kHeaderChecksumAt)))
     return corrupt("the header's checksum does not match");
   const auto required = load_le<std::uint16_t>(base + kRequiredAt);
   if ((required & ~kKnownRequired) != 0)
-    return Status(Code::unsupported, fmt::format("the stream needs features {:#x} that this homz does not know",
-                                                 required & ~kKnownRequired));
+    return Status(Code::unsupported,
+                  fmt::format("the stream needs features {:#x} that this homz does not know",
+                              required & ~kKnownRequired));
   for (std::size_t i = kReservedAt; i < kFillAt; ++i)
     if (base[i] != std::byte{0}) return corrupt(fmt::format("reserved byte {} is set", i));
 

@@ -14,7 +14,8 @@
 
 namespace homz {
 
-enum class CodecId : std::uint16_t {};  // 0 identity, 1-31 built in, 32-159 registered by others, 160 and up private
+enum class CodecId : std::uint16_t {
+};  // 0 identity, 1-31 built in, 32-159 registered by others, 160 and up private
 
 // A codec's options as it stores them: its own layout, parsed by Codec::parse.
 using CodecParams = std::array<std::byte, 24>;
@@ -47,9 +48,9 @@ using HeaderBytes = std::span<std::byte, StreamHeader::kBytes>;
 
 void store(const StreamHeader& header, HeaderBytes to);
 
-// Checks magic, format version, header checksum, every field and every reserved bit. Does not look at the payload.
-// Errors: corrupt_stream with what the bytes look like instead; unsupported for a newer format or an unknown required
-// feature, by number.
+// Checks magic, format version, header checksum, every field and every reserved bit. Does not look at the
+// payload. Errors: corrupt_stream with what the bytes look like instead; unsupported for a newer format or an
+// unknown required feature, by number.
 Result<StreamHeader> load(ConstBytes stream);
 
 // True if the bytes begin like a stream of homz, whatever follows.

@@ -50,7 +50,8 @@ Result<Options> Options::parse(std::string_view text) {
 }
 
 const std::string* Options::find(std::string_view key) const {
-  const auto at = std::find_if(pairs_.begin(), pairs_.end(), [&](const auto& pair) { return pair.first == key; });
+  const auto at =
+      std::find_if(pairs_.begin(), pairs_.end(), [&](const auto& pair) { return pair.first == key; });
   return at == pairs_.end() ? nullptr : &at->second;
 }
 
@@ -76,12 +77,14 @@ Result<double> Options::take_positive(std::string_view key, double fallback) {
   if (text == nullptr) return fallback;
   const Result<double> value = parse_double(*text);
   if (!value.ok() || !(*value > 0))
-    return Status(Code::invalid_argument, fmt::format("option {}={}: give a finite number above 0", key, *text));
+    return Status(Code::invalid_argument,
+                  fmt::format("option {}={}: give a finite number above 0", key, *text));
   erase(key);
   return *value;
 }
 
-Result<std::size_t> Options::take_choice(std::string_view key, std::initializer_list<std::string_view> choices,
+Result<std::size_t> Options::take_choice(std::string_view key,
+                                         std::initializer_list<std::string_view> choices,
                                          std::size_t fallback) {
   const std::string* text = find(key);
   if (text == nullptr) return fallback;

@@ -16,13 +16,16 @@ namespace homz {
 Result<double> parse_double(std::string_view text);
 Result<std::uint64_t> parse_unsigned(std::string_view text);
 
-// "a=1,b=2": what a codec takes behind its name. Each take_ function removes its key; finish() names any key left.
+// "a=1,b=2": what a codec takes behind its name. Each take_ function removes its key; finish() names any key
+// left.
 class Options {
  public:
   static Result<Options> parse(std::string_view text);
 
-  // `fallback` where the key is absent; an error that names key and range where the value is outside [low, high].
-  Result<std::int64_t> take_integer(std::string_view key, std::int64_t low, std::int64_t high, std::int64_t fallback);
+  // `fallback` where the key is absent; an error that names key and range where the value is outside [low,
+  // high].
+  Result<std::int64_t> take_integer(std::string_view key, std::int64_t low, std::int64_t high,
+                                    std::int64_t fallback);
   // A finite number above 0.
   Result<double> take_positive(std::string_view key, double fallback);
   // The position of the value among `choices`, which also spell the error.

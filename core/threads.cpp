@@ -11,7 +11,9 @@
 
 namespace homz {
 
-unsigned hardware_threads() noexcept { return std::max(1u, std::thread::hardware_concurrency()); }
+unsigned hardware_threads() noexcept {
+  return std::max(1u, std::thread::hardware_concurrency());
+}
 
 void run_tasks(std::uint64_t count, unsigned threads, TaskRef task) {
   std::atomic<std::uint64_t> next{0};
@@ -25,7 +27,8 @@ void run_tasks(std::uint64_t count, unsigned threads, TaskRef task) {
   try {
     helpers.reserve(wanted - 1);
     while (helpers.size() + 1 < wanted) helpers.emplace_back(work);
-  } catch (const std::system_error&) {  // no more threads to be had: those that run, and this one, do all tasks
+  } catch (
+      const std::system_error&) {  // no more threads to be had: those that run, and this one, do all tasks
   } catch (const std::bad_alloc&) {
   }
   work();

@@ -1,5 +1,5 @@
-// Threads over independent tasks. Threads are started for the call and joined before it returns: nothing survives a
-// fork or an unloaded library, and no task ever waits for another.
+// Threads over independent tasks. Threads are started for the call and joined before it returns: nothing
+// survives a fork or an unloaded library, and no task ever waits for another.
 #pragma once
 
 #include <cstdint>
@@ -25,8 +25,9 @@ class TaskRef {
   void (*call_)(void*, std::uint64_t);
 };
 
-// Runs tasks 0..count-1, each once, in any order, under the standard floating-point environment (core/fp_environment).
-// `threads` = 0 means one a core. Where a thread cannot be started, fewer do the work. The tasks must not throw.
+// Runs tasks 0..count-1, each once, in any order, under the standard floating-point environment
+// (core/fp_environment). `threads` = 0 means one a core. Where a thread cannot be started, fewer do the work.
+// The tasks must not throw.
 void run_tasks(std::uint64_t count, unsigned threads, TaskRef task);
 
 template <class F>
@@ -34,8 +35,8 @@ void parallel_for(std::uint64_t count, unsigned threads, F&& task) {
   run_tasks(count, threads, TaskRef(task));
 }
 
-// The same for tasks that can fail: every task runs, and the failure of the lowest task is returned, so that the
-// message does not depend on the number of threads.
+// The same for tasks that can fail: every task runs, and the failure of the lowest task is returned, so that
+// the message does not depend on the number of threads.
 template <class F>
 Status try_parallel_for(std::uint64_t count, unsigned threads, F&& task) {
   std::mutex guard;

@@ -94,7 +94,7 @@ class ChunkDecoder {
     RowSums<kOrder> sums;
     sums.reset(front);
     Cursor cursor(box_);
-    Prefetcher<T, true> places(kDirect ? nullptr : &box_, data_);
+    Prefetcher<T, true> places(kDirect ? Box{} : box_, data_);
     for (unsigned block = 0; block < blocks_; ++block) {
       Block<V> values;
       if (!kDirect) places.next_block();

@@ -14,7 +14,7 @@ namespace homz::homcomp {
 template <class V, class T>
 class ChunkEncoder {
  public:
-  ChunkEncoder(const Coding<T>& coding, const Box& box, const Box* next, const std::byte* data)
+  ChunkEncoder(const Coding<T>& coding, const Box& box, const Box& next, const std::byte* data)
       : coding_(coding), box_(box), next_(next), data_(data), count_(box.count()), blocks_(ceil_div(count_, kBlock)) {}
 
   // As EncodeChunk.
@@ -34,7 +34,7 @@ class ChunkEncoder {
 
  private:
   using Vec = typename V::Vec;
-  static constexpr unsigned kFront = 16;  // room in front of the quanta; a whole cache line
+  static constexpr unsigned kFront = ceil_div(OrderTrial<V>::kFront, 16u) * 16;  // room, whole cache lines
   static constexpr unsigned kLimitBit = 30;
   static_assert(kQuantumLimit == 1 << kLimitBit);
 
@@ -332,7 +332,7 @@ class ChunkEncoder {
 
   const Coding<T>& coding_;
   const Box& box_;
-  const Box* const next_;
+  const Box& next_;
   const std::byte* const data_;
   const unsigned count_, blocks_;
   Orders orders_;

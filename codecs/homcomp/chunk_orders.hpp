@@ -1,5 +1,5 @@
-// Chooses the orders of a chunk's differences: the cheapest on a few of its blocks. Integers only, so every
-// machine chooses alike. A template over the vector primitives V.
+// Chooses the orders of a chunk's differences: the cheapest on some of its blocks. Integers only, so every machine
+// chooses alike. A template over the vector primitives V.
 #pragma once
 
 #include "codecs/homcomp/chunk_rows.hpp"
@@ -9,83 +9,66 @@ namespace homz::homcomp {
 template <class V>
 class OrderTrial {
  public:
-  // `quanta` of a whole chunk; the two in front of them can be read and equal the first.
+  // `quanta` of a whole chunk; those in front of the first can be read (any numbers), as far as kFront.
+  static constexpr unsigned kFront = 2 * kBlock + 2;
+
   OrderTrial(const std::uint32_t* quanta, const Box& box)
-      : quanta_(quanta), row_(box.row()), plane_(box.plane()), tall_(box.extents[2] > 1), deep_(box.extents[1] > 1) {
-    const unsigned first_row = (deep_ ? plane_ : 0) + (tall_ ? row_ : 0);
-    first_ = first_row == 0 ? 0 : ceil_div(first_row + 2, kBlock);
-    end_ = box.count() / kBlock;
-  }
+      : quanta_(quanta),
+        box_(box),
+        end_(box.count() / kBlock),
+        stride_(((std::max(end_, kSamples) / kSamples) - 1) | 1) {}
 
+  // The combinations that are best on one field or another; then other orders along x with the best of them.
   Orders choose() const {
-    Orders best;
-    best.x = 1;
-    best.y = tall_;
-    best.z = deep_;
-    best.base = static_cast<std::int32_t>(quanta_[0]);
-    if (first_ >= end_) return best;  // too small for a trial
-
-    const std::int32_t centre = this->centre();
-    std::uint32_t least = ~0u;
-    for (unsigned z = 0; z <= deep_; ++z)
-      for (unsigned y = 0; y <= tall_; ++y) {
-        std::uint32_t costs[3] = {};
-        add_costs(y, z, static_cast<std::uint32_t>(y + z == 0 ? centre : 0), costs);
-        for (const unsigned x : {1u, 0u, 2u}) {
-          if (costs[x] >= least) continue;
-          least = costs[x];
-          best.x = x;
-          best.y = y;
-          best.z = z;
-          best.base = x + y + z == 0 ? centre : static_cast<std::int32_t>(quanta_[0]);
-        }
-      }
+    const auto base = static_cast<std::int32_t>(quanta_[0]);
+    const bool is_tall = box_.extents[2] > 1, is_deep = box_.extents[1] > 1;
+    if (end_ == 0) return Orders{1, is_tall, is_deep, base};  // too small for a trial
+    Orders best{1, 0, 0, base};
+    std::uint32_t least = cost(best);
+    constexpr unsigned kCandidates[][3] = {{2, 0, 0}, {1, 1, 0}, {1, 0, 1}, {1, 1, 1}, {0, 1, 1}};
+    for (const auto& [x, y, z] : kCandidates)
+      if (y <= is_tall && z <= is_deep) prefer(Orders{x, y, z, base}, best, least);
+    const unsigned y = best.y, z = best.z;
+    prefer(Orders{0, y, z, y + z == 0 ? centre() : base}, best, least);
+    if (y + z != 0) prefer(Orders{2, y, z, base}, best, least);
     return best;
   }
 
  private:
   using Vec = typename V::Vec;
-  static constexpr unsigned kSamples = 8;
+  static constexpr unsigned kSamples = 16;
 
-  unsigned stride() const { return std::max(1u, (end_ - first_) / kSamples); }
+  void prefer(const Orders& orders, Orders& best, std::uint32_t& least) const {
+    const std::uint32_t bits = cost(orders);
+    if (bits >= least) return;
+    least = bits;
+    best = orders;
+  }
 
   // What to subtract where no differences are taken: 0 if there are quanta on both sides of it, else their middle.
   std::int32_t centre() const {
-    std::int32_t low = kQuantumLimit, high = -kQuantumLimit;
-    for (unsigned block = first_ + stride() / 2; block < end_; block += stride())
-      for (unsigned i = 0; i < kBlock; ++i) {
-        const auto quantum = static_cast<std::int32_t>(quanta_[kBlock * block + i]);
-        low = std::min(low, quantum);
-        high = std::max(high, quantum);
+    Vec low = V::load(quanta_ + kBlock * stride_ / 2), high = low;
+    for (unsigned block = stride_ / 2; block < end_; block += stride_)
+      for (unsigned i = 0; i < kBlock; i += V::kLanes) {
+        low = V::lesser(low, V::load(quanta_ + kBlock * block + i));
+        high = V::greater(high, V::load(quanta_ + kBlock * block + i));
       }
-    return low <= 0 && high >= 0 ? 0 : low + (high - low) / 2;
-  }
-
-  // The quanta from `at` on after differences along y and z.
-  Vec load(const std::uint32_t* at, unsigned y, unsigned z) const {
-    Vec value = V::load(at);
-    if (y != 0) value -= V::load(at - row_);
-    if (z == 0) return value;
-    value -= V::load(at - plane_);
-    if (y != 0) value += V::load(at - plane_ - row_);
-    return value;
-  }
-
-  void add_costs(unsigned y, unsigned z, std::uint32_t centre, std::uint32_t (&costs)[3]) const {
-    for (unsigned block = first_ + stride() / 2; block < end_; block += stride()) {
-      Block<V> orders[3];
-      for (unsigned i = 0; i < V::kVectors; ++i) {
-        const std::uint32_t* const at = quanta_ + kBlock * block + i * V::kLanes;
-        const Vec here = load(at, y, z), before = load(at - 1, y, z), second = load(at - 2, y, z);
-        orders[0].v[i] = here - V::all(centre);
-        orders[1].v[i] = here - before;
-        orders[2].v[i] = (here - before) - (before - second);
-      }
-      for (unsigned x = 0; x < 3; ++x) costs[x] += cost(orders[x]);
+    std::int32_t least = 0, most = 0;
+    for (unsigned i = 0; i < V::kLanes; ++i) {
+      const auto a = static_cast<std::int32_t>(low[i]), b = static_cast<std::int32_t>(high[i]);
+      least = i == 0 ? a : std::min(least, a);
+      most = i == 0 ? b : std::max(most, b);
     }
+    return least <= 0 && most >= 0 ? 0 : least + (most - least) / 2;
   }
 
-  // Bits that the block takes.
+  // The bits that the sampled blocks take.
+  std::uint32_t cost(const Orders& orders) const {
+    std::uint32_t bits = 0;
+    for (unsigned block = stride_ / 2; block < end_; block += stride_) bits += cost(residuals(block, orders));
+    return bits;
+  }
+
   static std::uint32_t cost(const Block<V>& residuals) {
     const Block<V> sizes = residuals.magnitudes();
     const std::uint32_t width = bit_width(sizes.union_of());
@@ -94,10 +77,56 @@ class OrderTrial {
     return 8 + 8 * count_bits(sparse_code(plane)) + count_bits(plane);
   }
 
+  Block<V> residuals(unsigned block, const Orders& orders) const {
+    const std::uint32_t* const at = quanta_ + kBlock * block;
+    if (orders.x + orders.y + orders.z == 0) {
+      Block<V> here = Block<V>::load(at);
+      for (Vec& v : here.v) v -= V::all(static_cast<std::uint32_t>(orders.base));
+      return here;
+    }
+    const Neighbours has(box_, block);
+    const Block<V> here = load(at, has, orders);
+    if (orders.x == 0) return here;
+    RowStarts rows(box_.row(), block);
+    rows.next();
+    const auto front = static_cast<std::uint32_t>(orders.front_x());
+    return difference_from<V>(here, load(at - 1, has, orders), load(at - orders.x, has, orders), orders.x, rows,
+                              front);
+  }
+
+  // The quanta from `at` on after differences along y and z.
+  Block<V> load(const std::uint32_t* at, const Neighbours& has, const Orders& orders) const {
+    Block<V> block = load_along_z(at, has.z, orders);
+    if (orders.y == 0) return block;
+    if (has.y != 0) subtract(block, has.y, load_along_z(at - box_.row(), has.z, orders));
+    if (has.y != ~0u && orders.front_y() != 0)
+      subtract(block, ~has.y, all(static_cast<std::uint32_t>(orders.front_y())));
+    return block;
+  }
+
+  Block<V> load_along_z(const std::uint32_t* at, std::uint32_t has_z, const Orders& orders) const {
+    Block<V> block = Block<V>::load(at);
+    if (orders.z == 0) return block;
+    if (has_z != 0) subtract(block, has_z, Block<V>::load(at - box_.plane()));
+    if (has_z != ~0u) subtract(block, ~has_z, all(static_cast<std::uint32_t>(orders.front_z())));
+    return block;
+  }
+
+  static Block<V> all(std::uint32_t number) {
+    Block<V> block;
+    for (Vec& v : block.v) v = V::all(number);
+    return block;
+  }
+
+  static void subtract(Block<V>& block, std::uint32_t where, const Block<V>& others) {
+    for (unsigned i = 0; i < V::kVectors; ++i)
+      block.v[i] -= where == ~0u ? others.v[i]
+                                 : V::select(where >> i * V::kLanes & V::kAll, others.v[i], V::all(0));
+  }
+
   const std::uint32_t* quanta_;
-  unsigned row_, plane_;
-  bool tall_, deep_;
-  unsigned first_, end_;  // blocks whose neighbours along y and z are in the chunk
+  const Box& box_;
+  unsigned end_, stride_;  // of the blocks that are looked at; odd, so that they have all places in rows and planes
 };
 
 }  // namespace homz::homcomp

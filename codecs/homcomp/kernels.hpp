@@ -21,9 +21,9 @@ struct Coding {
 };
 
 // Writes the chunk of `data` that is at `box` and returns its size in words; or returns 0, with nothing written,
-// if it would not be smaller than its values. `next`: the chunk that will be wanted next, or nullptr.
+// if it would not be smaller than its values. `next`: the chunk that will be wanted next, may be without values.
 template <class T>
-using EncodeChunk = std::uint32_t (*)(const Coding<T>&, const Box& box, const Box* next, const std::byte* data,
+using EncodeChunk = std::uint32_t (*)(const Coding<T>&, const Box& box, const Box& next, const std::byte* data,
                                       std::byte* to);
 
 // Writes the values of a chunk (not a raw one) to their places in `data`. Returns nullptr, or what is wrong with

@@ -8,7 +8,7 @@
 namespace homz::homcomp {
 
 template <class V, class T>
-std::uint32_t encode_chunk(const Coding<T>& coding, const Box& box, const Box* next, const std::byte* data,
+std::uint32_t encode_chunk(const Coding<T>& coding, const Box& box, const Box& next, const std::byte* data,
                            std::byte* to) {
   return ChunkEncoder<V, T>(coding, box, next, data).encode(to);
 }

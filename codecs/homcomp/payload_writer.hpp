@@ -52,8 +52,8 @@ class PayloadWriter {
     Box box = grid_.box(first);
     for (std::uint64_t chunk = first; chunk < layout_.group_end(group); ++chunk) {
       const bool is_last = chunk + 1 == layout_.chunks;
-      const Box next = grid_.box(is_last ? chunk : chunk + 1);
-      at += write_chunk(chunk, box, is_last ? nullptr : &next, at);
+      const Box next = is_last ? Box{} : grid_.box(chunk + 1);
+      at += write_chunk(chunk, box, next, at);
       box = next;
     }
     const auto words = static_cast<std::uint32_t>((at - place) / 4);
@@ -65,8 +65,8 @@ class PayloadWriter {
   }
 
   // Returns its bytes.
-  std::uint64_t write_chunk(std::uint64_t chunk, const Box& box, const Box* next, std::uint64_t at) {
-    std::uint64_t bytes = 4 * std::uint64_t{encode_(coding_, box, next, data_, payload_ + at)};
+  std::uint64_t write_chunk(std::uint64_t chunk, const Box& box, const Box& next, std::uint64_t at) {
+    const std::uint64_t bytes = 4 * std::uint64_t{encode_(coding_, box, next, data_, payload_ + at)};
     store_le(payload_ + layout_.size(chunk), static_cast<std::uint16_t>(bytes / 4));
     if (bytes != 0) return bytes;
     Cursor cursor(box);

@@ -46,10 +46,10 @@ class Cursor {
 template <class T, bool kToWrite>
 class Prefetcher {
  public:
-  Prefetcher(const Box* box, const std::byte* data)  // no box: does nothing
-      : cursor_(box != nullptr ? *box : Box{}),
-        left_(box != nullptr ? box->count() : 0),
-        is_row_(box != nullptr && box->row() == left_),
+  Prefetcher(const Box& box, const std::byte* data)
+      : cursor_(box),
+        left_(box.count()),
+        is_row_(box.row() == left_),
         data_(data),
         at_(data + cursor_.at() * sizeof(T)) {}
 
@@ -90,6 +90,10 @@ class Prefetcher {
 class RowStarts {
  public:
   explicit RowStarts(unsigned row) : row_(row) {}
+  // For a walk that begins with this block, which is not the first.
+  RowStarts(unsigned row, unsigned block) : row_(row), start_((row - kBlock * block % row) % row) {
+    starts_ = static_cast<std::uint32_t>((kBlock * block - 1) % row == 0) << 31;
+  }
 
   void next() {
     seconds_ = row_ == 1 ? 0 : starts_ >> 31;  // of the block before
@@ -105,6 +109,23 @@ class RowStarts {
  private:
   unsigned row_, start_ = 0;
   std::uint32_t starts_ = 0, seconds_ = 0;
+};
+
+// Which positions of a block have a neighbour in front of them along y, and along z: masks.
+struct Neighbours {
+  std::uint32_t y = 0, z = 0;
+
+  Neighbours(const Box& box, unsigned block) {
+    const unsigned first = kBlock * block;
+    unsigned row = first / box.row();
+    for (unsigned at = 0, end; at < kBlock; at = end, ++row) {
+      end = std::min(kBlock, (row + 1) * box.row() - first);
+      const auto mask = static_cast<std::uint32_t>((std::uint64_t{1} << end) - (std::uint64_t{1} << at));
+      const unsigned plane = row / box.extents[2];
+      if (row != plane * box.extents[2]) y |= mask;
+      if (plane % box.extents[1] != 0) z |= mask;
+    }
+  }
 };
 
 }  // namespace homz::homcomp

@@ -19,6 +19,8 @@ struct Avx2 {
   }
   static Vec all(std::uint32_t value) { return Vec{} + value; }
 
+  static Vec lesser(Vec a, Vec b) { return vec(_mm256_min_epi32(raw(a), raw(b))); }
+  static Vec greater(Vec a, Vec b) { return vec(_mm256_max_epi32(raw(a), raw(b))); }
   static Vec magnitude(Vec value) { return vec(_mm256_abs_epi32(raw(value))); }
   static Vec negate_where(std::uint32_t mask, Vec value) {
     // The lane's bit of the mask on top, as the sign of a number that is not 0.

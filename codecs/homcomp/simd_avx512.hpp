@@ -18,6 +18,8 @@ struct Avx512 {
   static void store(std::uint32_t* to, Vec value) { _mm512_storeu_si512(to, raw(value)); }
   static Vec all(std::uint32_t value) { return Vec{} + value; }
 
+  static Vec lesser(Vec a, Vec b) { return vec(_mm512_min_epi32(raw(a), raw(b))); }
+  static Vec greater(Vec a, Vec b) { return vec(_mm512_max_epi32(raw(a), raw(b))); }
   static Vec magnitude(Vec value) { return vec(_mm512_abs_epi32(raw(value))); }
   static Vec negate_where(std::uint32_t mask, Vec value) {
     return vec(_mm512_mask_sub_epi32(raw(value), static_cast<__mmask16>(mask), _mm512_setzero_si512(), raw(value)));

@@ -24,6 +24,16 @@ struct Portable {
   static void store(std::uint32_t* to, Vec value) { __builtin_memcpy(to, &value, sizeof(value)); }
   static Vec all(std::uint32_t value) { return Vec{} + value; }
 
+  static Vec lesser(Vec a, Vec b) {  // of signed numbers
+    for (unsigned i = 0; i < kLanes; ++i)
+      if (static_cast<std::int32_t>(b[i]) < static_cast<std::int32_t>(a[i])) a[i] = b[i];
+    return a;
+  }
+  static Vec greater(Vec a, Vec b) {
+    for (unsigned i = 0; i < kLanes; ++i)
+      if (static_cast<std::int32_t>(b[i]) > static_cast<std::int32_t>(a[i])) a[i] = b[i];
+    return a;
+  }
   static Vec magnitude(Vec value) {
     const Vec negative = 0 - (value >> 31);
     return (value ^ negative) - negative;

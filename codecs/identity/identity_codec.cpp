@@ -24,12 +24,14 @@ class IdentityCodec final : public Codec {
     return Footprint{encoding.field.bytes(), encoding.field.bytes(), 0, 0};
   }
   // The stream layer stores what a codec does not make smaller: exactly what identity is for.
-  Status encode(const Encoding&, ConstBytes, Bytes, Bytes, std::uint64_t* payload_bytes, Exec) const override {
+  Status encode(const Encoding&, ConstBytes, Bytes, Bytes, std::uint64_t* payload_bytes,
+                Exec) const override {
     *payload_bytes = kIncompressible;
     return Status();
   }
   Status decode(const Encoding&, ConstBytes payload, Bytes data, Bytes, Exec) const override {
-    if (payload.size() != data.size()) return Status(Code::corrupt_stream, "identity: payload of the wrong size");
+    if (payload.size() != data.size())
+      return Status(Code::corrupt_stream, "identity: payload of the wrong size");
     std::memcpy(data.data(), payload.data(), data.size());
     return Status();
   }

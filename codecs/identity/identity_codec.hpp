@@ -1,4 +1,5 @@
-// Codec 0, identity: the values as they are. The baseline of every comparison, and "do not compress" as a choice.
+// Codec 0, identity: the values as they are. The baseline of every comparison, and "do not compress" as a
+// choice.
 #pragma once
 
 #include "core/codec.hpp"

@@ -14,7 +14,8 @@
 namespace homz {
 namespace {
 
-constexpr CodecInfo kInfo{CodecId{1}, "zstd", 1, true, "lossless: byte shuffle and Zstandard", "level=1..19, shuffle=0|1"};
+constexpr CodecInfo kInfo{
+    CodecId{1}, "zstd", 1, true, "lossless: byte shuffle and Zstandard", "level=1..19, shuffle=0|1"};
 constexpr std::uint64_t kChunk = 4 << 20;  // bytes of data a chunk, each a Zstandard frame of its own
 constexpr int kDefaultLevel = 3;
 
@@ -58,9 +59,9 @@ struct Chunks {
 };
 
 struct Scratch {
-  std::byte* shuffled;      // kChunk a chunk
-  std::byte* frames;        // ZSTD_compressBound(kChunk) a chunk; encoding only
-  std::uint64_t* offsets;   // of each frame within the payload
+  std::byte* shuffled;     // kChunk a chunk
+  std::byte* frames;       // ZSTD_compressBound(kChunk) a chunk; encoding only
+  std::uint64_t* offsets;  // of each frame within the payload
 
   Scratch(Arena& arena, const Chunks& chunks, bool shuffles, bool encodes)
       : shuffled(arena.take<std::byte>(shuffles ? chunks.bytes : 0)),
@@ -91,11 +92,12 @@ class ZstdCodec final : public Codec {
     Arena encode_arena, decode_arena;
     Scratch(encode_arena, chunks, settings.shuffle, true);
     Scratch(decode_arena, chunks, settings.shuffle, false);
-    return Footprint{chunks.table_bytes() + chunks.count, chunks.bytes, encode_arena.needed(), decode_arena.needed()};
+    return Footprint{chunks.table_bytes() + chunks.count, chunks.bytes, encode_arena.needed(),
+                     decode_arena.needed()};
   }
 
-  Status encode(const Encoding& encoding, ConstBytes data, Bytes payload, Bytes scratch, std::uint64_t* payload_bytes,
-                Exec exec) const override {
+  Status encode(const Encoding& encoding, ConstBytes data, Bytes payload, Bytes scratch,
+                std::uint64_t* payload_bytes, Exec exec) const override {
     HOMZ_ASSIGN(const Settings settings, unpack(encoding.params));
     const Chunks chunks(encoding.field);
     Arena arena(scratch);
@@ -106,21 +108,25 @@ class ZstdCodec final : public Codec {
     return place_frames(chunks, data.data(), payload, space, payload_bytes, exec);
   }
 
-  Status decode(const Encoding& encoding, ConstBytes payload, Bytes data, Bytes scratch, Exec exec) const override {
+  Status decode(const Encoding& encoding, ConstBytes payload, Bytes data, Bytes scratch,
+                Exec exec) const override {
     HOMZ_ASSIGN(const Settings settings, unpack(encoding.params));
     const Chunks chunks(encoding.field);
     Arena arena(scratch);
     const Scratch space(arena, chunks, settings.shuffle, false);
-    if (payload.size() < chunks.table_bytes()) return Status(Code::corrupt_stream, "zstd: shorter than its table");
+    if (payload.size() < chunks.table_bytes())
+      return Status(Code::corrupt_stream, "zstd: shorter than its table");
     std::uint64_t end = chunks.table_bytes();
     for (std::uint64_t c = 0; c < chunks.count; ++c) {
       space.offsets[c] = end;
       const std::uint64_t size = load_le<std::uint32_t>(payload.data() + 4 * c);
-      if (size == 0 || size > chunks.length(c)) return Status(Code::corrupt_stream, "zstd: impossible size of a chunk");
+      if (size == 0 || size > chunks.length(c))
+        return Status(Code::corrupt_stream, "zstd: impossible size of a chunk");
       end += size;
     }
     space.offsets[chunks.count] = end;
-    if (end != payload.size()) return Status(Code::corrupt_stream, "zstd: the chunks do not add up to the payload");
+    if (end != payload.size())
+      return Status(Code::corrupt_stream, "zstd: the chunks do not add up to the payload");
     return try_parallel_for(chunks.count, exec.threads, [&](std::uint64_t c) {
       return decode_chunk(settings, size_of(encoding.field.dtype), chunks, payload, c, data.data(), space);
     });
@@ -128,8 +134,8 @@ class ZstdCodec final : public Codec {
 
  private:
   // offsets[c + 1] receives the size of chunk c; a chunk that does not shrink keeps its own size.
-  static Status encode_chunk(Settings settings, std::uint64_t value_bytes, const Chunks& chunks, const std::byte* data,
-                             std::uint64_t c, const Scratch& space) {
+  static Status encode_chunk(Settings settings, std::uint64_t value_bytes, const Chunks& chunks,
+                             const std::byte* data, std::uint64_t c, const Scratch& space) {
     const std::uint64_t length = chunks.length(c);
     const std::byte* source = data + c * kChunk;
     if (settings.shuffle) {
@@ -155,13 +161,14 @@ class ZstdCodec final : public Codec {
       const std::uint64_t size = space.offsets[c + 1] - space.offsets[c];
       const bool raw = size == chunks.length(c);
       store_le(payload.data() + 4 * c, static_cast<std::uint32_t>(size));
-      std::memcpy(payload.data() + space.offsets[c], raw ? data + c * kChunk : space.frames + c * bound, size);
+      std::memcpy(payload.data() + space.offsets[c], raw ? data + c * kChunk : space.frames + c * bound,
+                  size);
     });
     return Status();
   }
 
-  static Status decode_chunk(Settings settings, std::uint64_t value_bytes, const Chunks& chunks, ConstBytes payload,
-                             std::uint64_t c, std::byte* data, const Scratch& space) {
+  static Status decode_chunk(Settings settings, std::uint64_t value_bytes, const Chunks& chunks,
+                             ConstBytes payload, std::uint64_t c, std::byte* data, const Scratch& space) {
     const std::uint64_t length = chunks.length(c), size = space.offsets[c + 1] - space.offsets[c];
     const std::byte* const frame = payload.data() + space.offsets[c];
     std::byte* const target = data + c * kChunk;

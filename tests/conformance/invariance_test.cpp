@@ -3,7 +3,8 @@
 // same data.
 #include <gtest/gtest.h>
 
-#include "tests/support/bound_check.hpp"
+#include <span>
+
 #include "tests/support/choices.hpp"
 #include "tests/support/guarded.hpp"
 #include "tests/support/round_trip.hpp"
@@ -17,7 +18,7 @@ class Invariance : public testing::TestWithParam<std::string> {
   void expect_no_difference(const std::vector<Variation>& variations,
                             const std::vector<std::uint64_t>& extents) {
     for (const Dtype dtype : {Dtype::f32, Dtype::f64})
-      for (const std::string_view input : kInputs) {
+      for (const std::string_view input : std::span(kInputs).first(kSanitized ? 3 : std::size(kInputs))) {
         const Sample sample = make_sample(input, dtype, extents);
         for (const double bound : common_bounds_for(sample)) {
           compare(sample, bound, variations);

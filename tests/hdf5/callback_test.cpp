@@ -6,6 +6,7 @@
 
 #include "codecs/builtin.hpp"
 #include "tests/hdf5/library.hpp"
+#include "core/byte_order.hpp"
 #include "tools/hdf5/coding.hpp"
 
 namespace homz::hdf5::test {
@@ -85,13 +86,13 @@ TEST_F(CallbackTest, CodesAndDecodes) {
 TEST_F(CallbackTest, BigEndianChunksHoldTheSamePayload) {
   const Words words = all_words(coding_for(Dtype::f32, true, {20, 30}));
   auto swapped = data_;
-  swap_bytes(swapped, 4);
+  swap_bytes(Dtype::f32, swapped, 1);
   const auto stream = apply(0, words, swapped);
   ASSERT_EQ(stream.size(), stream_.size());
   EXPECT_TRUE(std::equal(stream.begin() + StreamHeader::kBytes, stream.end(),
                          stream_.begin() + StreamHeader::kBytes));
   auto decoded = apply(H5Z_FLAG_REVERSE, words, stream);
-  swap_bytes(decoded, 4);
+  swap_bytes(Dtype::f32, decoded, 1);
   EXPECT_EQ(decoded, apply(H5Z_FLAG_REVERSE, words_, stream_));
 }
 

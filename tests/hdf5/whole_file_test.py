@@ -162,7 +162,7 @@ class Refusals(FileTest):
         self.assert_refused(words, "decompress", self.path("c.h5"), self.path("o"))
 
     def test_flipped_bits(self):
-        """In what is ours: chunks and the filter's parameters. (HDF5 itself crashes on damaged structures.)"""
+        """In chunks and the filter's parameters. (HDF5 itself crashes on damaged structures.)"""
         source = self.write(x=(make_files.field((30, 60)), {"chunks": (10, 60)}, {"units": "K"}))
         self.compress(source, "zstd", "lossless")
         whole = self.content("c.h5")

@@ -9,6 +9,7 @@
 
 #include "codecs/builtin.hpp"
 #include "core/bits.hpp"
+#include "core/byte_order.hpp"
 #include "core/threads.hpp"
 #include "tools/hdf5/errors.hpp"
 
@@ -154,7 +155,7 @@ Status ChunkReader::decode(std::uint64_t chunk, std::size_t place, Bytes slot, B
         return Status(Code::corrupt_stream,
                       fmt::format("{} bytes of values instead of {}", bytes.size(), slot.size()));
       std::memcpy(slot.data(), bytes.data(), bytes.size());
-      if (coding_->big_endian) swap_bytes(slot, size_of(coding_->dtype));
+      if (coding_->big_endian) swap_bytes(coding_->dtype, slot, 1);
       return Status();
     }
     HOMZ_ASSIGN(const OpenStream open, open_chunk(registry(), *coding_, bytes, exec));

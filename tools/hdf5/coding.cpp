@@ -165,21 +165,4 @@ Result<OpenStream> open_chunk(const Registry& registry, const ChunkCoding& codin
   return open;
 }
 
-void swap_bytes(Bytes data, std::uint64_t value_bytes) {
-  const auto swap_all = [&](auto zero) {
-    for (std::size_t i = 0; i + sizeof(zero) <= data.size(); i += sizeof(zero)) {
-      auto value = load_value<decltype(zero)>(data.data() + i);
-      if constexpr (sizeof(zero) == 4)
-        value = __builtin_bswap32(value);
-      else
-        value = __builtin_bswap64(value);
-      store_value(data.data() + i, value);
-    }
-  };
-  if (value_bytes == 4)
-    swap_all(std::uint32_t{});
-  else
-    swap_all(std::uint64_t{});
-}
-
 }  // namespace homz::hdf5

@@ -70,6 +70,4 @@ Result<Compression> compression_of(const Registry& registry, const ChunkCoding& 
 Result<OpenStream> open_chunk(const Registry& registry, const ChunkCoding& coding, ConstBytes stream,
                               Exec exec);
 
-void swap_bytes(Bytes data, std::uint64_t value_bytes);
-
 }  // namespace homz::hdf5

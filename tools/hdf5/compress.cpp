@@ -1,3 +1,5 @@
+// Makes the compressed copy of a file.
+
 #include <fmt/format.h>
 
 #include <algorithm>

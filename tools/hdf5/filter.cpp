@@ -8,6 +8,7 @@
 #include <string>
 
 #include "codecs/builtin.hpp"
+#include "core/byte_order.hpp"
 #include "tools/hdf5/coding.hpp"
 #include "tools/hdf5/errors.hpp"
 #include "tools/hdf5/types.hpp"
@@ -139,7 +140,7 @@ Result<std::size_t> encode(const ChunkCoding& coding, Bytes data, std::size_t* b
   if (coding.big_endian) {
     HOMZ_ASSIGN(native, Buffer::make(data.size()));
     std::memcpy(native.bytes().data(), data.data(), data.size());
-    swap_bytes(native.bytes(), size_of(coding.dtype));
+    swap_bytes(coding.dtype, native.bytes(), 1);
     values = native.bytes();
   }
   std::uint64_t bytes = 0;
@@ -157,7 +158,7 @@ Result<std::size_t> decode(const ChunkCoding& coding, ConstBytes stream, std::si
   LibraryMemory data(bytes);
   if (data.data() == nullptr) return Status(Code::out_of_memory, "not enough memory for the data");
   HOMZ_TRY(decode_stream(open, Bytes(data.data(), bytes), scratch.bytes(), host(1)));
-  if (coding.big_endian) swap_bytes(Bytes(data.data(), bytes), size_of(coding.dtype));
+  if (coding.big_endian) swap_bytes(coding.dtype, Bytes(data.data(), bytes), 1);
   data.replace(bytes, buffer_bytes, buffer);
   return bytes;
 }

@@ -1,3 +1,5 @@
+// Reads and compares the datasets of files, compressed or not.
+
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "codecs/builtin.hpp"
+#include "core/byte_order.hpp"
 #include "core/compress.hpp"
 #include "tools/homz/arguments.hpp"
 #include "tools/homz/command.hpp"

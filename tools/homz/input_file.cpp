@@ -9,9 +9,8 @@
 #include <cstring>
 #include <utility>
 
-#include "core/bits.hpp"
+#include "core/byte_order.hpp"
 #include "core/stream_header.hpp"
-#include "core/threads.hpp"
 #include "tools/hdf5/hdf5_files.hpp"
 #include "tools/homz/command.hpp"
 #include "tools/homz/text_output.hpp"
@@ -36,16 +35,6 @@ Status require_regular(const std::string& path, mode_t mode) {
   if (S_ISREG(mode)) return Status();
   return Status(Code::io,
                 fmt::format("{}: it is {}; homz reads regular files only", printable(path), kind_of(mode)));
-}
-
-template <class T>
-void swap_values(std::byte* data, std::uint64_t count) {
-  for (std::uint64_t i = 0; i < count; ++i, data += sizeof(T)) {
-    if constexpr (sizeof(T) == 4)
-      store_value(data, __builtin_bswap32(load_value<std::uint32_t>(data)));
-    else
-      store_value(data, __builtin_bswap64(load_value<std::uint64_t>(data)));
-  }
 }
 
 // What the user may have meant, for a size that does not suit.
@@ -153,15 +142,6 @@ Result<Buffer> read_raw(const InputFile& file, const RawLayout& layout, Progress
   HOMZ_ASSIGN(Buffer data, file.read_all(progress));
   if (layout.big_endian) swap_bytes(layout.field.dtype, data.bytes(), 0);
   return data;
-}
-
-void swap_bytes(Dtype dtype, Bytes data, unsigned threads) {
-  constexpr std::uint64_t kSlice = 1 << 20;  // bytes a task
-  parallel_for(ceil_div<std::uint64_t>(data.size(), kSlice), threads, [&](std::uint64_t task) {
-    const std::uint64_t first = task * kSlice, bytes = std::min<std::uint64_t>(kSlice, data.size() - first);
-    with_dtype(dtype,
-               [&](auto zero) { swap_values<decltype(zero)>(data.data() + first, bytes / sizeof(zero)); });
-  });
 }
 
 }  // namespace homz::cli

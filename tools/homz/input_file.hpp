@@ -46,7 +46,4 @@ Result<Content> recognise(const InputFile& file);
 // both numbers and what would suit.
 Result<Buffer> read_raw(const InputFile& file, const RawLayout& layout, Progress& progress);
 
-// Changes the byte order of all values.
-void swap_bytes(Dtype dtype, Bytes data, unsigned threads);
-
 }  // namespace homz::cli
