@@ -3,9 +3,9 @@ include(CMakePackageConfigHelpers)
 
 install(TARGETS homz_core homz_codecs EXPORT homz
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
-foreach(layer core codecs)
-  install(DIRECTORY ${layer} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/homz FILES_MATCHING PATTERN "*.hpp")
-endforeach()
+install(DIRECTORY core DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/homz FILES_MATCHING PATTERN "*.hpp")
+install(FILES codecs/builtin.hpp DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/homz/codecs)
+install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/homz)
 install(EXPORT homz NAMESPACE homz:: FILE homz-targets.cmake DESTINATION ${package_dir})
 configure_package_config_file(cmake/homz-config.cmake.in ${PROJECT_BINARY_DIR}/homz-config.cmake

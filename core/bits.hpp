@@ -29,14 +29,20 @@ HOMZ_HD inline std::uint32_t bit_width(std::uint32_t v) {
 template <class T>
 HOMZ_HD inline void store_le(std::byte* to, T value) {
   static_assert(std::is_unsigned_v<T>);
-  for (std::size_t i = 0; i < sizeof(T); ++i) to[i] = static_cast<std::byte>(value >> (8 * i) & 0xff);
+  if constexpr (std::endian::native == std::endian::little)
+    __builtin_memcpy(to, &value, sizeof(T));
+  else
+    for (std::size_t i = 0; i < sizeof(T); ++i) to[i] = static_cast<std::byte>(value >> (8 * i) & 0xff);
 }
 
 template <class T>
 HOMZ_HD inline T load_le(const std::byte* from) {
   static_assert(std::is_unsigned_v<T>);
   T value = 0;
-  for (std::size_t i = 0; i < sizeof(T); ++i) value |= static_cast<T>(static_cast<T>(from[i]) << (8 * i));
+  if constexpr (std::endian::native == std::endian::little)
+    __builtin_memcpy(&value, from, sizeof(T));
+  else
+    for (std::size_t i = 0; i < sizeof(T); ++i) value |= static_cast<T>(static_cast<T>(from[i]) << (8 * i));
   return value;
 }
 

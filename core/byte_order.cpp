@@ -24,9 +24,8 @@ void swap_bytes(Dtype dtype, Bytes data, unsigned threads) {
   constexpr std::uint64_t kSlice = 1 << 20;  // bytes a task
   parallel_for(ceil_div<std::uint64_t>(data.size(), kSlice), threads, [&](std::uint64_t task) {
     const std::uint64_t first = task * kSlice, bytes = std::min<std::uint64_t>(kSlice, data.size() - first);
-    with_dtype(dtype, [&](auto zero) {
-      swap_values<decltype(zero)>(data.data() + first, bytes / sizeof(zero));
-    });
+    with_dtype(dtype,
+               [&](auto zero) { swap_values<decltype(zero)>(data.data() + first, bytes / sizeof(zero)); });
   });
 }
 

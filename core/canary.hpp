@@ -5,9 +5,9 @@
 
 namespace homz {
 
-// Fails, naming the remedy, in a build that fuses a * b + c into one rounding, that flushes subnormals to
-// zero, or whose float arithmetic has excess precision. encode_stream and decode_stream call it; it costs a
-// few nanoseconds.
+// Fails, naming the remedy, in a build that fuses a * b + c into one rounding. encode_stream and
+// decode_stream call it; it costs a few nanoseconds. (Flushing of subnormals and the rounding mode are no
+// matter of the build: FpEnvironment sets them.)
 Status check_arithmetic();
 
 }  // namespace homz

@@ -1,13 +1,15 @@
 // The 64-bit checksum of stream headers and payloads: a position-weighted sum of 32-bit words, in the manner
 // of Fletcher (IEEE Trans. Comm. 30, 1982) with 64-bit sums, finished by a mixing step.
 //
-//   sum = w[0] + w[1] + ...            weighted = 1 w[0] + 2 w[1] + ...            (mod 2^64; little-endian
-//   words, checksum = mix(mix(sum) + weighted + byte count)                                the last one
-//   padded with zeros)
+// With the words w[i] little-endian, the last one padded with zeros, and all modulo 2^64:
+//
+//   sum      = w[0] + w[1] + ...
+//   weighted = 1 w[0] + 2 w[1] + ...
+//   checksum = mix(mix(sum) + weighted + byte count)
 //
 // Chosen over XXH3 and CRC-32C because integer sums can be taken in any order and by any number of threads or
-// GPU blocks, while the bytes are still on the chip, and joined afterwards. Any change confined to two words
-// is found.
+// GPU blocks, while the bytes are still on the chip, and joined afterwards. A change escapes with a
+// probability of 2^-64.
 #pragma once
 
 #include <cstdint>

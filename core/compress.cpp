@@ -3,17 +3,18 @@
 #include <fmt/format.h>
 
 namespace homz {
+namespace {
 
-Result<Compressed> compress(const CodecChoice& choice, const Field& field, ConstBytes data,
-                            const ErrorBound& bound, std::optional<std::uint64_t> fill_bits, Exec exec) {
+Result<Compressed> compress_resolved(Compression compression, ConstBytes data, Exec exec) {
+  const Field& field = compression.field;
   if (data.size() != field.bytes())
     return Status(Code::invalid_argument,
                   fmt::format("the data has {} bytes, but {} of {} are {} bytes", data.size(),
                               field.shape_text(), to_string(field.dtype), field.bytes()));
-  Compression compression{choice, field, 0, bound, fill_bits};
-  const bool needs_range = bound.mode == BoundMode::relative || bound.mode == BoundMode::psnr;
+  if (data.data() == nullptr && !data.empty())
+    return Status(Code::invalid_argument, "a null pointer was given for the data");
   HOMZ_ASSIGN(compression.abs_error,
-              resolve(bound, needs_range ? value_range(field, data, fill_bits, exec) : ValueRange()));
+              resolve_over(field, data, compression.requested, compression.fill_bits, exec));
   HOMZ_ASSIGN(const StreamFootprint needs, footprint(compression, exec));
   Compressed result;
   HOMZ_ASSIGN(result.buffer, Buffer::make(needs.stream_bytes));
@@ -22,8 +23,8 @@ Result<Compressed> compress(const CodecChoice& choice, const Field& field, Const
   return result;
 }
 
-Result<Decompressed> decompress(const Registry& registry, ConstBytes bytes, Exec exec,
-                                std::uint64_t max_bytes) {
+Result<Decompressed> decompress_limited(const Registry& registry, ConstBytes bytes, Exec exec,
+                                        std::uint64_t max_bytes) {
   HOMZ_ASSIGN(const OpenStream stream, open_stream(registry, bytes, exec));
   const std::uint64_t size = stream.header.field.bytes();
   if (size > max_bytes)
@@ -35,6 +36,22 @@ Result<Decompressed> decompress(const Registry& registry, ConstBytes bytes, Exec
   HOMZ_ASSIGN(Buffer scratch, Buffer::make(stream.scratch_bytes));
   HOMZ_TRY(decode_stream(stream, result.data.bytes(), scratch.bytes(), exec));
   return result;
+}
+
+}  // namespace
+
+Result<Compressed> compress(const Compression& compression, ConstBytes data, Exec exec) {
+  return no_throw([&] { return compress_resolved(compression, data, exec); });
+}
+
+Result<Compressed> compress(const CodecChoice& choice, const Field& field, ConstBytes data,
+                            const ErrorBound& bound, std::optional<std::uint64_t> fill_bits, Exec exec) {
+  return compress(Compression{choice, field, 0, bound, fill_bits}, data, exec);
+}
+
+Result<Decompressed> decompress(const Registry& registry, ConstBytes bytes, Exec exec,
+                                std::uint64_t max_bytes) {
+  return no_throw([&] { return decompress_limited(registry, bytes, exec, max_bytes); });
 }
 
 }  // namespace homz

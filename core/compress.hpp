@@ -16,7 +16,9 @@ struct Compressed {
   ConstBytes stream() const noexcept { return buffer.bytes().first(bytes); }
 };
 
-// Resolves `bound` over the data (finite values that are not fill), then encodes.
+// Resolves compression.requested over the data (finite values that are not fill) to the absolute bound, then
+// encodes.
+Result<Compressed> compress(const Compression& compression, ConstBytes data, Exec exec);
 Result<Compressed> compress(const CodecChoice& choice, const Field& field, ConstBytes data,
                             const ErrorBound& bound, std::optional<std::uint64_t> fill_bits, Exec exec);
 

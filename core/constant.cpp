@@ -98,6 +98,7 @@ Status decode(std::optional<std::uint64_t> fill_bits, ConstBytes payload, Bytes 
   const auto value = load_le<BitsOf<T>>(payload.data());
   HOMZ_ASSIGN(const ExceptionList list, ExceptionList::open(payload.subspan(sizeof(T)), count, sizeof(T)));
   if (!list.empty() && !fill_bits) return exceptions_corrupt("fill values, but none is declared");
+  if (list.total().exact_runs != 0) return exceptions_corrupt("exact values in a constant field");
 
   parallel_for(ceil_div(count, kExceptionSegment), threads, [&](std::uint64_t s) {
     const std::uint64_t end = std::min(count, (s + 1) * kExceptionSegment);

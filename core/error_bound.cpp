@@ -112,6 +112,7 @@ std::string to_string(const ErrorBound& bound) {
 }
 
 Status validate(const ErrorBound& bound) {
+  const FpEnvironment environment;  // comparing a signalling NaN must not trap
   if (bound.mode == BoundMode::lossless) return Status();
   if (bound.mode > BoundMode::psnr) return Status(Code::invalid_argument, "unknown mode of error bound");
   if (std::isfinite(bound.value) && bound.value > 0) return Status();
@@ -123,10 +124,10 @@ Status validate(const ErrorBound& bound) {
 }
 
 Result<double> resolve(const ErrorBound& bound, const ValueRange& range) {
+  const FpEnvironment environment;  // the bound is part of the stream
   HOMZ_TRY(validate(bound));
   if (bound.mode == BoundMode::lossless) return 0.0;
   if (bound.mode == BoundMode::absolute) return bound.value;
-  const FpEnvironment environment;  // the bound is part of the stream
   if (range.empty() || range.min == range.max) return 0.0;
   // A part in 2^40 covers the errors of pow and of its argument, whatever the number of decibels.
   const double factor =
@@ -139,6 +140,12 @@ Result<double> resolve(const ErrorBound& bound, const ValueRange& range) {
                               "largest double; give an absolute bound",
                               to_string(bound), range.min, range.max));
   return absolute;
+}
+
+Result<double> resolve_over(const Field& field, ConstBytes data, const ErrorBound& bound,
+                            std::optional<std::uint64_t> fill_bits, Exec exec) {
+  const bool needs_range = bound.mode == BoundMode::relative || bound.mode == BoundMode::psnr;
+  return resolve(bound, needs_range ? value_range(field, data, fill_bits, exec) : ValueRange());
 }
 
 }  // namespace homz

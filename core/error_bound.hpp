@@ -55,4 +55,8 @@ ValueRange value_range(const Field& field, ConstBytes data, std::optional<std::u
 // invalid_argument from validate(), or where the range is too wide for a double.
 Result<double> resolve(const ErrorBound& bound, const ValueRange& range);
 
+// The same, with the range of the data, which is looked for only if the mode needs it.
+Result<double> resolve_over(const Field& field, ConstBytes data, const ErrorBound& bound,
+                            std::optional<std::uint64_t> fill_bits, Exec exec);
+
 }  // namespace homz

@@ -128,6 +128,7 @@ class ExceptionList {
   // Counts of all segments before each one are found by adding rows up; callers that visit segments from many
   // threads start from a prefix that they computed once.
   ExceptionCounts row(std::uint64_t segment) const;
+  const ExceptionCounts& total() const { return total_; }
   bool empty() const { return bytes_.empty(); }
   std::uint64_t segments() const { return ceil_div(positions_, kExceptionSegment); }
 

@@ -27,7 +27,7 @@ Result<Field> Field::make(Dtype dtype, std::span<const std::uint64_t> extents) {
 
 Field Field::without_unit_extents() const noexcept {
   Field kept{dtype, 0, {}};
-  for (unsigned i = 0; i < rank; ++i)
+  for (unsigned i = 0; i < rank && i < kMaxRank; ++i)
     if (extents[i] != 1) kept.extents[kept.rank++] = extents[i];
   return kept.rank == 0 ? flat(dtype, count()) : kept;
 }

@@ -44,7 +44,7 @@ struct Field {
 
   std::uint64_t count() const noexcept {
     std::uint64_t product = 1;
-    for (unsigned i = 0; i < rank; ++i) product *= extents[i];
+    for (unsigned i = 0; i < rank && i < kMaxRank; ++i) product *= extents[i];
     return product;
   }
   std::uint64_t bytes() const noexcept { return count() * size_of(dtype); }

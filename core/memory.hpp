@@ -23,9 +23,11 @@ class Arena {
   template <class T>
   T* take(std::uint64_t count) {
     const std::uint64_t start = used_;
-    used_ += (count * sizeof(T) + kSlot - 1) / kSlot * kSlot;
-    return base_ != nullptr && used_ <= capacity_ && count != 0 ? reinterpret_cast<T*>(aligned_base() + start)
-                                                                : nullptr;
+    // What cannot be had stays more than any storage.
+    const std::uint64_t slots =
+        count > kMost / sizeof(T) ? kMost / kSlot : (count * sizeof(T) + kSlot - 1) / kSlot;
+    used_ = used_ > kMost - slots * kSlot ? kMost : used_ + slots * kSlot;
+    return count != 0 && base_ != nullptr && fits() ? reinterpret_cast<T*>(aligned_base() + start) : nullptr;
   }
 
   // Bytes of scratch that make every take() so far succeed, whatever the alignment of the scratch.
@@ -36,6 +38,7 @@ class Arena {
 
  private:
   static constexpr std::uint64_t kSlot = 256;
+  static constexpr std::uint64_t kMost = std::uint64_t{1} << 62;
   std::byte* aligned_base() const noexcept {
     const auto address = reinterpret_cast<std::uintptr_t>(base_);
     return base_ + (kSlot - address % kSlot) % kSlot;

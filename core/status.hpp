@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
+#include <new>
 #include <string>
 #include <utility>
 #include <variant>
@@ -47,7 +49,9 @@ template <class T>
 class [[nodiscard]] Result {
  public:
   Result(T value) : state_(std::move(value)) {}
-  Result(Status failure) : state_(std::move(failure)) {}
+  // An ok status is no failure and no value: a defect of the caller, told as such.
+  Result(Status failure)
+      : state_(failure.ok() ? Status(Code::internal, "success without a value") : std::move(failure)) {}
 
   bool ok() const noexcept { return state_.index() == 0; }
   Status status() const { return ok() ? Status() : std::get<1>(state_); }
@@ -60,6 +64,19 @@ class [[nodiscard]] Result {
  private:
   std::variant<T, Status> state_;
 };
+
+// What the library's entry points run in: f() returns a Status or a Result, and an exception from below
+// (nearly always a failed allocation) becomes one. The texts are short enough not to allocate.
+template <class F>
+auto no_throw(F&& f) noexcept -> decltype(f()) {
+  try {
+    return f();
+  } catch (const std::bad_alloc&) {
+    return Status(Code::out_of_memory, "out of memory");
+  } catch (...) {
+    return Status(Code::internal, "exception");
+  }
+}
 
 }  // namespace homz
 

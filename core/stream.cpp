@@ -75,7 +75,7 @@ Status verify_payload(const OpenStream& stream, Exec exec) {
 
 // A lossy codec is of no use where every value must return exactly.
 bool codec_applies(const StreamHeader& header, const CodecInfo& info) {
-  return header.field.count() != 0 && (info.lossless || header.abs_error > 0);
+  return header.field.count() != 0 && info.lossless == (header.abs_error == 0);
 }
 
 Status store_payload(const Compression& compression, ConstBytes data, Bytes payload, Bytes scratch,
@@ -96,6 +96,26 @@ Status store_payload(const Compression& compression, ConstBytes data, Bytes payl
   return Status();
 }
 
+Status check_size(const Field& field) {
+  constexpr std::uint64_t kMaxDataBytes = std::uint64_t{1} << 56;  // below it, no size or position can wrap
+  if (field.bytes() <= kMaxDataBytes) return Status();
+  return Status(Code::unsupported,
+                fmt::format("{} of {}: more than 2^56 bytes", field.shape_text(), to_string(field.dtype)));
+}
+
+Status check_bound(const ErrorBound& requested, double abs_error) {
+  HOMZ_TRY(validate(requested));
+  if (!(abs_error >= 0) || abs_error > std::numeric_limits<double>::max())
+    return Status(Code::invalid_argument,
+                  fmt::format("absolute error bound {}: must be finite and not negative", abs_error));
+  if ((requested.mode == BoundMode::lossless && (abs_error != 0 || requested.value != 0)) ||
+      (requested.mode == BoundMode::absolute && abs_error > requested.value))
+    return Status(Code::invalid_argument,
+                  fmt::format("an absolute bound of {} does not meet the request of {}", abs_error,
+                              to_string(requested)));
+  return Status();
+}
+
 Status check_compression(const Compression& compression) {
   if (compression.choice.codec == nullptr) return Status(Code::invalid_argument, "no codec was chosen");
   const Field& field = compression.field;
@@ -109,17 +129,11 @@ Status check_compression(const Compression& compression) {
   if (field.dtype == Dtype::f32 && compression.fill_bits.value_or(0) >> 32 != 0)
     return Status(Code::invalid_argument,
                   fmt::format("fill value {:#x} is not the bit pattern of an f32", *compression.fill_bits));
-  HOMZ_TRY(validate(compression.requested));
-  if (!(compression.abs_error >= 0) || compression.abs_error > std::numeric_limits<double>::max())
-    return Status(
-        Code::invalid_argument,
-        fmt::format("absolute error bound {}: must be finite and not negative", compression.abs_error));
-  return Status();
+  HOMZ_TRY(check_size(field));
+  return check_bound(compression.requested, compression.abs_error);
 }
 
-}  // namespace
-
-Result<StreamFootprint> footprint(const Compression& compression, Exec exec) {
+Result<StreamFootprint> find_footprint(const Compression& compression, Exec exec) {
   HOMZ_TRY(require_host(exec));
   HOMZ_TRY(check_compression(compression));
   const StreamHeader header = header_of(compression);
@@ -131,11 +145,12 @@ Result<StreamFootprint> footprint(const Compression& compression, Exec exec) {
                          std::max(codec_needs.encode_scratch, constant_scratch(compression.field.count()))};
 }
 
-Status encode_stream(const Compression& compression, ConstBytes data, Bytes stream, Bytes scratch,
-                     std::uint64_t* stream_bytes, Exec exec) {
+Status encode(const Compression& compression, ConstBytes data, Bytes stream, Bytes scratch,
+              std::uint64_t* stream_bytes, Exec exec) {
   HOMZ_TRY(check_arithmetic());
-  const FpEnvironment environment;
-  HOMZ_ASSIGN(const StreamFootprint needed, footprint(compression, exec));
+  if (stream_bytes == nullptr)
+    return Status(Code::invalid_argument, "no place was given for the size of the stream");
+  HOMZ_ASSIGN(const StreamFootprint needed, find_footprint(compression, exec));
   if (data.size() != compression.field.bytes())
     return Status(Code::invalid_argument,
                   fmt::format("the data has {} bytes, but {} of {} are {} bytes", data.size(),
@@ -155,8 +170,9 @@ Status encode_stream(const Compression& compression, ConstBytes data, Bytes stre
   return Status();
 }
 
-Result<OpenStream> open_stream(const Registry& registry, ConstBytes bytes, Exec exec, Verify verify) {
+Result<OpenStream> open(const Registry& registry, ConstBytes bytes, Exec exec, Verify verify) {
   HOMZ_TRY(require_host(exec));
+  HOMZ_TRY(check_buffers(bytes, {}, {}));
   OpenStream stream;
   HOMZ_ASSIGN(stream.header, load(bytes));
   const StreamHeader& header = stream.header;
@@ -171,8 +187,11 @@ Result<OpenStream> open_stream(const Registry& registry, ConstBytes bytes, Exec 
   if (stream.payload_verified) HOMZ_TRY(verify_payload(stream, exec));
 
   stream.codec = registry.find(header.codec);
+  HOMZ_TRY(check_size(header.field));
   if (header.representation == Representation::stored && header.payload_bytes != header.field.bytes())
     return Status(Code::corrupt_stream, "stored values of the wrong size");
+  if (header.representation == Representation::constant && header.payload_bytes < size_of(header.field.dtype))
+    return Status(Code::corrupt_stream, "a constant field without its value");
   if (header.representation == Representation::constant) stream.region_scratch_bytes = header.field.bytes();
   if (header.representation != Representation::coded) return stream;
   if (stream.codec == nullptr)
@@ -198,10 +217,9 @@ Result<OpenStream> open_stream(const Registry& registry, ConstBytes bytes, Exec 
   return stream;
 }
 
-Status decode_stream(const OpenStream& stream, Bytes data, Bytes scratch, Exec exec) {
+Status decode(const OpenStream& stream, Bytes data, Bytes scratch, Exec exec) {
   HOMZ_TRY(require_host(exec));
   HOMZ_TRY(check_arithmetic());
-  const FpEnvironment environment;
   const StreamHeader& header = stream.header;
   if (data.size() != header.field.bytes())
     return Status(Code::invalid_argument,
@@ -223,10 +241,9 @@ Status decode_stream(const OpenStream& stream, Bytes data, Bytes scratch, Exec e
   return stream.codec->decode(encoding_of(header), stream.payload, data, scratch, exec);
 }
 
-Status decode_region(const OpenStream& stream, const Region& region, Bytes data, Bytes scratch, Exec exec) {
+Status decode_part(const OpenStream& stream, const Region& region, Bytes data, Bytes scratch, Exec exec) {
   HOMZ_TRY(require_host(exec));
   HOMZ_TRY(check_arithmetic());
-  const FpEnvironment environment;
   const StreamHeader& header = stream.header;
   HOMZ_ASSIGN(const Field part, field_of(region, header.field));
   if (data.size() != part.bytes())
@@ -244,9 +261,39 @@ Status decode_region(const OpenStream& stream, const Region& region, Bytes data,
     return Status();
   }
   const Bytes whole = scratch.first(header.field.bytes());
-  HOMZ_TRY(decode_stream(stream, whole, scratch.subspan(whole.size()), exec));
+  HOMZ_TRY(decode(stream, whole, scratch.subspan(whole.size()), exec));
   copy_region(region, header.field, whole, data);
   return Status();
+}
+
+// Every entry point: in the floating-point environment of homz, and without an exception.
+template <class F>
+auto enter(F&& body) noexcept {
+  const FpEnvironment environment;
+  return no_throw(body);
+}
+
+}  // namespace
+
+Result<StreamFootprint> footprint(const Compression& compression, Exec exec) {
+  return enter([&] { return find_footprint(compression, exec); });
+}
+
+Status encode_stream(const Compression& compression, ConstBytes data, Bytes stream, Bytes scratch,
+                     std::uint64_t* stream_bytes, Exec exec) {
+  return enter([&] { return encode(compression, data, stream, scratch, stream_bytes, exec); });
+}
+
+Result<OpenStream> open_stream(const Registry& registry, ConstBytes bytes, Exec exec, Verify verify) {
+  return enter([&] { return open(registry, bytes, exec, verify); });
+}
+
+Status decode_stream(const OpenStream& stream, Bytes data, Bytes scratch, Exec exec) {
+  return enter([&] { return decode(stream, data, scratch, exec); });
+}
+
+Status decode_region(const OpenStream& stream, const Region& region, Bytes data, Bytes scratch, Exec exec) {
+  return enter([&] { return decode_part(stream, region, data, scratch, exec); });
 }
 
 }  // namespace homz

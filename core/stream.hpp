@@ -1,4 +1,8 @@
 // Streams: a header and a payload, made and read by any codec. This is the interface that programs use.
+//
+// The functions below do not throw. Data and streams must not change during a call: a decoder checks what it
+// reads before it uses it and would be led astray by bytes that change in between (copy mapped files that
+// others write).
 #pragma once
 
 #include <cstdint>

@@ -7,6 +7,7 @@
 
 #include "core/bits.hpp"
 #include "core/checksum.hpp"
+#include "core/fp_environment.hpp"
 
 namespace homz {
 namespace {
@@ -96,6 +97,11 @@ Result<ErrorBound> load_bound(const std::byte* from, double abs_error) {
     return corrupt(fmt::format("mode of error bound {}", mode));
   if (!validate(bound).ok() || !std::isfinite(abs_error) || std::signbit(abs_error))
     return corrupt(fmt::format("error bound {} (requested {})", abs_error, bound.value));
+  // What was asked for and what is promised must go together.
+  const bool contradiction = bound.mode == BoundMode::lossless   ? bits_of(bound.value) != 0 || abs_error != 0
+                             : bound.mode == BoundMode::absolute ? abs_error > bound.value
+                                                                 : false;
+  if (contradiction) return corrupt(fmt::format("bound {} for a request of {}", abs_error, to_string(bound)));
   return bound;
 }
 
@@ -129,6 +135,7 @@ void store(const StreamHeader& header, HeaderBytes to) {
 }
 
 Result<StreamHeader> load(ConstBytes stream) {
+  const FpEnvironment environment;  // comparing a signalling NaN must not trap
   if (!has_magic(stream)) return not_a_stream(stream);
   if (stream.size() < StreamHeader::kBytes)
     return corrupt(fmt::format("{} bytes, less than a header of {}", stream.size(), StreamHeader::kBytes));

@@ -27,9 +27,10 @@ void run_tasks(std::uint64_t count, unsigned threads, TaskRef task) {
   try {
     helpers.reserve(wanted - 1);
     while (helpers.size() + 1 < wanted) helpers.emplace_back(work);
-  } catch (
-      const std::system_error&) {  // no more threads to be had: those that run, and this one, do all tasks
+  } catch (const std::system_error&) {
+    // No more threads to be had: those that run, and this one, do all tasks.
   } catch (const std::bad_alloc&) {
+    // The same.
   }
   work();
   for (std::thread& helper : helpers) helper.join();

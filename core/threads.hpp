@@ -43,7 +43,7 @@ Status try_parallel_for(std::uint64_t count, unsigned threads, F&& task) {
   std::uint64_t failed_task = count;
   Status failure;
   parallel_for(count, threads, [&](std::uint64_t i) {
-    Status status = task(i);
+    Status status = no_throw([&] { return task(i); });
     if (status.ok()) return;
     const std::lock_guard lock(guard);
     if (i < failed_task) {

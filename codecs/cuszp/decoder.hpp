@@ -28,16 +28,16 @@ class Decoder {
 
   Status decode(ConstBytes payload) {
     const std::uint64_t metadata = layout_.metadata_bytes();
-    if (payload.size() < metadata + kTrailerBytes) return corrupt("shorter than its metadata");
-    const std::uint64_t body = payload.size() - kTrailerBytes;
-    const auto upstream = load_le<std::uint64_t>(payload.data() + body);
+    if (payload.size() < metadata + Trailer::kBytes) return corrupt("shorter than its metadata");
+    const std::uint64_t body = payload.size() - Trailer::kBytes;
+    const std::uint64_t upstream = Trailer::load(payload.data() + payload.size()).upstream;
     if (upstream < metadata || upstream > body) return corrupt("the size of its blocks is impossible");
     HOMZ_ASSIGN(
         const ExceptionList exceptions,
         ExceptionList::open(payload.subspan(upstream, body - upstream), layout_.positions(), sizeof(T)));
     HOMZ_TRY(place_segments(payload.first(upstream), exceptions));
     return try_parallel_for(segment_count(layout_), threads_, [&](std::uint64_t s) {
-      read_blocks(s, payload.data(), payload.data() + metadata + segments_[s].offset);
+      HOMZ_TRY(read_blocks(s, payload.data(), payload.data() + metadata + segments_[s].offset));
       return patch(s, exceptions);
     });
   }
@@ -77,16 +77,22 @@ class Decoder {
     return Status();
   }
 
-  void read_blocks(std::uint64_t s, const std::byte* metadata, const std::byte* from) const {
+  // The shapes were sound when they were measured; bytes that have changed since must not lead astray either.
+  Status read_blocks(std::uint64_t s, const std::byte* metadata, const std::byte* from) const {
     const PlaceRange range(layout_, s);
+    std::uint64_t left = segments_[s].bytes;
     for (std::uint64_t block = range.first; block < range.end; ++block) {
       Shape shape;  // zero for the elements behind the last block
-      if (block < layout_.blocks()) read_shape<kDim>(metadata[block], plan_.mode, shape);
+      const bool sound = block == layout_.blocks() || read_shape<kDim>(metadata[block], plan_.mode, shape);
+      const std::uint64_t bytes = shape.bytes(Block<kDim>::kPlaneBytes);
+      if (!sound || bytes > left) return corrupt("it changed while it was read");
       T values[kValues] = {};
       if (!shape.zero()) read_block(from, shape, values);
       scatter(values, layout_.place(block), layout_.count(), data_);
-      from += shape.bytes(Block<kDim>::kPlaneBytes);
+      from += bytes;
+      left -= bytes;
     }
+    return Status();
   }
 
   void read_block(const std::byte* from, Shape shape, T (&values)[kValues]) const {

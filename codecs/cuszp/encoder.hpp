@@ -35,7 +35,7 @@ class Encoder {
   // Codec::kIncompressible if the payload would be larger than `limit`.
   std::uint64_t encode(std::byte* payload, std::uint64_t limit) {
     const std::uint64_t metadata = layout_.metadata_bytes();
-    if (metadata + kTrailerBytes > limit) return Codec::kIncompressible;
+    if (metadata + Trailer::kBytes > limit) return Codec::kIncompressible;
     std::fill(payload + layout_.blocks(), payload + metadata, std::byte{0});
     const std::uint64_t count = segment_count(layout_);
     parallel_for(count, threads_, [&](std::uint64_t s) { measure(s, payload); });
@@ -43,7 +43,7 @@ class Encoder {
     const Totals totals = scan(segments_, count);
     const std::uint64_t upstream = metadata + totals.bytes;
     const std::uint64_t list = exception_bytes(layout_.positions(), totals.exceptions, sizeof(T));
-    if (upstream + list + kTrailerBytes > limit) return Codec::kIncompressible;
+    if (upstream + list + Trailer::kBytes > limit) return Codec::kIncompressible;
     const ExceptionLayout exceptions(payload + upstream, layout_.positions(), totals.exceptions);
     parallel_for(count, threads_, [&](std::uint64_t s) {
       const Segment& segment = segments_[s];
@@ -53,8 +53,22 @@ class Encoder {
       const bool none = segment.exceptions.fill_runs + segment.exceptions.exact_runs == 0;
       write(s, blocks, none ? nullptr : &writer);
     });
-    store_le(payload + upstream + list, upstream);
-    return upstream + list + kTrailerBytes;
+    Trailer{kDim, upstream}.store(payload + upstream + list);
+    return upstream + list + Trailer::kBytes;
+  }
+
+  // About how much the blocks and their metadata will take, from an even sample of them.
+  double estimate() const {
+    constexpr std::uint64_t kSample = 1024;
+    const std::uint64_t step = layout_.blocks() / kSample | 1;  // odd: does not stay in one column of blocks
+    std::uint64_t bytes = 0, sampled = 0;
+    for (std::uint64_t block = 0; block < layout_.blocks(); block += step, ++sampled) {
+      Work work;
+      code(block, work);
+      bytes += choose_shape<kDim>(work.residuals, plan_.mode).bytes(Block<kDim>::kPlaneBytes);
+    }
+    return static_cast<double>(layout_.metadata_bytes()) +
+           static_cast<double>(bytes) / static_cast<double>(sampled) * static_cast<double>(layout_.blocks());
   }
 
  private:
@@ -139,13 +153,18 @@ class Encoder {
   // Pass 2: the blocks of a segment, and its exceptions if `writer` is given.
   void write(std::uint64_t s, std::byte* to, ExceptionWriter* writer) const {
     const PlaceRange range(layout_, s);
+    std::uint64_t left = segments_[s].bytes;
     for (std::uint64_t block = range.first; block < range.end; ++block) {
       Work work;
       code(block, work);
       if (block < layout_.blocks()) {
         const Shape shape = choose_shape<kDim>(work.residuals, plan_.mode);
+        const std::uint64_t bytes = shape.bytes(Block<kDim>::kPlaneBytes);
+        if (bytes > left)
+          return;  // the data changed since it was measured, against the rules: write no further
         pack<kDim>(work.residuals, shape, to);
-        to += shape.bytes(Block<kDim>::kPlaneBytes);
+        to += bytes;
+        left -= bytes;
       }
       if (writer != nullptr) tell(block, work, find_exact(work), *writer);
     }

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "codecs/cuszp/decoder.hpp"
 #include "codecs/cuszp/encoder.hpp"
 #include "codecs/cuszp/layout.hpp"
@@ -24,16 +26,25 @@ Tiles<kDim> tiles_of(const Field& field) {
   return Tiles<kDim>(extents[0], extents[1], extents[2]);
 }
 
-// Calls f(layout, T{}) for the field.
+// Calls f(layout, T{}) for the field in blocks of `dim` dimensions.
 template <class F>
-auto with_layout(const Field& given, const Plan& plan, F&& f) {
+auto with_layout(const Field& given, const Plan& plan, unsigned dim, F&& f) {
   const Field field = given.without_unit_extents();
   return with_dtype(field.dtype, [&](auto zero) {
-    if (plan.dim == 2) return f(tiles_of<2>(field), zero);
-    if (plan.dim == 3) return f(tiles_of<3>(field), zero);
+    if (dim == 2) return f(tiles_of<2>(field), zero);
+    if (dim == 3) return f(tiles_of<3>(field), zero);
     return f(Line(field.count(), !plan.v1), zero);
   });
 }
+
+// The dimensions that a plan leaves open: [first, last].
+struct Dims {
+  unsigned first, last;
+
+  Dims(const Field& field, const Plan& plan)
+      : first(std::max(1u, plan.dim)),
+        last(plan.dim != 0 ? plan.dim : std::min<unsigned>(3, field.without_unit_extents().rank)) {}
+};
 
 // The most that any data can take: every block at its widest, every value an exception in a run of its own.
 template <class Layout>
@@ -41,7 +52,37 @@ std::uint64_t largest_payload(const Layout& layout, std::uint64_t value_bytes) {
   const std::uint64_t positions = layout.positions();
   const ExceptionCounts all{0, positions, positions};
   return layout.metadata_bytes() + layout.blocks() * Block<Layout::kDim>::kMaxBytes +
-         exception_bytes(positions, all, value_bytes) + kTrailerBytes;
+         exception_bytes(positions, all, value_bytes) + Trailer::kBytes;
+}
+
+Footprint footprint_of(const Encoding& encoding, const Plan& plan, unsigned dim) {
+  return with_layout(encoding.field, plan, dim, [&](const auto& layout, auto zero) {
+    Arena arena;
+    carve_segments(arena, segment_count(layout));
+    return Footprint{layout.metadata_bytes() + Trailer::kBytes,
+                     plan.never_stored ? largest_payload(layout, sizeof(zero)) : encoding.field.bytes(),
+                     arena.needed(), arena.needed()};
+  });
+}
+
+// Blocks of more dimensions do not always pay: upstream's predictor looks along rows only, and short slow
+// extents leave most of a cube empty. So the smallest of the estimates wins, and the lowest dimension among
+// equals.
+unsigned choose_dim(const Encoding& encoding, const Plan& plan, ConstBytes data) {
+  const Dims dims(encoding.field, plan);
+  if (dims.first == dims.last) return dims.first;
+  unsigned best = 0;
+  double least = 0;
+  for (unsigned dim = dims.first; dim <= dims.last; ++dim) {
+    const double size = with_layout(encoding.field, plan, dim, [&](const auto& layout, auto zero) {
+      return Encoder<decltype(zero), std::decay_t<decltype(layout)>>(encoding, plan, layout, data, nullptr, 1)
+          .estimate();
+    });
+    if (best != 0 && size >= least) continue;
+    best = dim;
+    least = size;
+  }
+  return best;
 }
 
 }  // namespace
@@ -51,18 +92,22 @@ Result<Footprint> footprint(const Encoding& encoding, const Plan& plan) {
   if (field.bytes() > kMaxDataBytes)
     return Status(Code::unsupported,
                   fmt::format("{} of {}: more than 2^56 bytes", field.shape_text(), to_string(field.dtype)));
-  return with_layout(field, plan, [&](const auto& layout, auto zero) {
-    Arena arena;
-    carve_segments(arena, segment_count(layout));
-    return Footprint{layout.metadata_bytes() + kTrailerBytes,
-                     plan.never_stored ? largest_payload(layout, sizeof(zero)) : field.bytes(),
-                     arena.needed(), arena.needed()};
-  });
+  const Dims dims(field, plan);
+  Footprint all = footprint_of(encoding, plan, dims.first);
+  for (unsigned dim = dims.first + 1; dim <= dims.last; ++dim) {
+    const Footprint one = footprint_of(encoding, plan, dim);
+    all.min_payload = std::min(all.min_payload, one.min_payload);
+    all.max_payload = std::max(all.max_payload, one.max_payload);
+    all.encode_scratch = std::max(all.encode_scratch, one.encode_scratch);
+    all.decode_scratch = std::max(all.decode_scratch, one.decode_scratch);
+  }
+  return all;
 }
 
 Status encode(const Encoding& encoding, const Plan& plan, ConstBytes data, Bytes payload, Bytes scratch,
               std::uint64_t* payload_bytes, Exec exec) {
-  *payload_bytes = with_layout(encoding.field, plan, [&](const auto& layout, auto zero) {
+  const unsigned dim = choose_dim(encoding, plan, data);
+  *payload_bytes = with_layout(encoding.field, plan, dim, [&](const auto& layout, auto zero) {
     using Layout = std::decay_t<decltype(layout)>;
     Arena arena(scratch);
     Segment* const segments = carve_segments(arena, segment_count(layout));
@@ -74,7 +119,12 @@ Status encode(const Encoding& encoding, const Plan& plan, ConstBytes data, Bytes
 
 Status decode(const Encoding& encoding, const Plan& plan, ConstBytes payload, Bytes data, Bytes scratch,
               Exec exec) {
-  return with_layout(encoding.field, plan, [&](const auto& layout, auto zero) {
+  if (payload.size() < Trailer::kBytes) return corrupt("shorter than its trailer");
+  const unsigned dim = Trailer::load(payload.data() + payload.size()).dim;
+  const Dims dims(encoding.field, plan);
+  if (dim < dims.first || dim > dims.last)
+    return corrupt("blocks of a dimension that the field does not have");
+  return with_layout(encoding.field, plan, dim, [&](const auto& layout, auto zero) {
     using Layout = std::decay_t<decltype(layout)>;
     Arena arena(scratch);
     Segment* const segments = carve_segments(arena, segment_count(layout));

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "codecs/cuszp/engine.hpp"
 #include "core/text.hpp"
 
@@ -20,7 +18,7 @@ constexpr std::string_view kModes[] = {"fixed", "plain", "outlier"};
 
 struct Settings {
   cuszp::Mode mode;
-  unsigned dim;  // 0: by the rank of the field
+  unsigned dim;  // 0: whichever is smallest
   bool never_stored;
 };
 
@@ -45,8 +43,7 @@ Result<cuszp::Plan> plan_of(const Encoding& encoding) {
                   fmt::format("cuszp2: dim={} for a field of shape {}, which has {} extents other than 1; "
                               "give dim=auto, or at most {}",
                               settings.dim, encoding.field.shape_text(), rank, rank));
-  const unsigned dim = settings.dim != 0 ? settings.dim : std::min(rank, 3u);
-  return cuszp::Plan{settings.mode, dim, false, settings.never_stored};
+  return cuszp::Plan{settings.mode, settings.dim, false, settings.never_stored};
 }
 
 class Cuszp2Codec final : public Codec {

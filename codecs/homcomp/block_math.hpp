@@ -133,10 +133,8 @@ HOMZ_HD inline void join(const Planes& planes, std::int32_t (&residuals)[kBlock]
   }
 }
 
-// ---- The sparse form of a block of width 1: the bytes of its plane that are not 0, then the signs of its
-// non-zero residuals, closed up and padded to a byte.
-
-inline constexpr unsigned kSparseBytes = 8;  // at most
+// ---- The sparse form of a block of width 1: the bytes of its plane that are not 0, and the signs of its non-zero
+// residuals, closed up.
 
 HOMZ_HD inline std::uint32_t bits_where(std::uint32_t bits, std::uint32_t mask) {  // BMI2's pext
   std::uint32_t packed = 0;

@@ -23,12 +23,7 @@ class ChunkDecoder {
       return wrong;
     words_ = reader_.words;
     values_ = reader_.values;
-    sparse_ = reader_.sparse;
-    const bool sound = read();
-    if (!sound || !values_.empty() || sparse_.size() > 3) return "parts of a chunk that do not fit its codes";
-    for (const std::byte padding : sparse_)
-      if (padding != std::byte{0}) return "a chunk that is not padded";
-    return nullptr;
+    return read() ? nullptr : "masks of no meaning";
   }
 
  private:
@@ -167,19 +162,12 @@ class ChunkDecoder {
 
   bool read_sparse(std::uint8_t code, Block<V>& residuals) {
     const std::uint32_t bytes = sparse_bytes_mask(code);
-    const unsigned plane_bytes = count_bits(bytes) / 8;
-    std::byte front[kSparseBytes] = {};
-    const bool short_of = sparse_.size() < kSparseBytes;
-    if (short_of && !sparse_.empty()) std::memcpy(front, sparse_.data(), sparse_.size());
-    const auto bits = load_le<std::uint64_t>(short_of ? front : sparse_.data());
-    const std::uint32_t plane = V::bits_to(static_cast<std::uint32_t>(bits), bytes);
-    const std::uint32_t signs = V::bits_to(static_cast<std::uint32_t>(bits >> 8 * plane_bytes), plane);
-    const unsigned used = plane_bytes + ceil_div(count_bits(plane), 8u);
-    if (used > sparse_.size()) return false;
-    sparse_ = sparse_.subspan(used);
+    const std::uint32_t plane = V::bits_to(reader_.sparse.magnitudes(count_bits(bytes) / 8), bytes);
+    std::uint32_t signs = 0;
+    if (!reader_.sparse.signs(count_bits(plane), signs)) return false;
     for (unsigned i = 0; i < V::kVectors; ++i)
       residuals.v[i] = V::select(plane >> i * V::kLanes & V::kAll, V::all(1), V::all(0));
-    apply_signs(signs, residuals);
+    apply_signs(V::bits_to(signs, plane), residuals);
     return true;
   }
 
@@ -237,9 +225,9 @@ class ChunkDecoder {
   const Box& box_;
   std::byte* const data_;
   const unsigned count_, blocks_;
-  ChunkReader reader_;
+  ChunkReader<V> reader_;
   const std::byte* words_ = nullptr;
-  ConstBytes values_, sparse_;                    // what is left of them
+  ConstBytes values_;                             // what is left of them
   std::uint32_t fill_[kBlocks], exact_[kBlocks];  // masks of the blocks that have such
   alignas(64) std::uint32_t quanta_[kChunk];
 };

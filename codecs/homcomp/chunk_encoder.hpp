@@ -8,6 +8,7 @@
 #include "codecs/homcomp/chunk_orders.hpp"
 #include "codecs/homcomp/chunk_rows.hpp"
 #include "codecs/homcomp/kernels.hpp"
+#include "codecs/homcomp/sparse.hpp"
 
 namespace homz::homcomp {
 
@@ -241,10 +242,7 @@ class ChunkEncoder {
   std::uint8_t write_sparse(std::uint32_t plane, std::uint32_t signs) {
     const std::uint8_t code = sparse_code(plane);
     const std::uint32_t bytes = sparse_bytes_mask(code);
-    const unsigned plane_bytes = count_bits(bytes) / 8, sign_bytes = ceil_div(count_bits(plane), 8u);
-    store_le(sparse_ + sparse_used_, V::bits_where(plane, bytes) |
-                                         static_cast<std::uint64_t>(V::bits_where(signs, plane)) << 8 * plane_bytes);
-    sparse_used_ += plane_bytes + sign_bytes;
+    sparse_.add(V::bits_where(plane, bytes), count_bits(bytes) / 8, V::bits_where(signs, plane), count_bits(plane));
     return code;
   }
 
@@ -254,15 +252,13 @@ class ChunkEncoder {
     std::byte head[ChunkHead::kMax + ChunkHead::kCodeGroup];
     const unsigned head_bytes = write_head(head);
     const unsigned value_bytes = exact_count_ * sizeof(T);
-    const unsigned size = head_bytes + words_used_ + value_bytes + ceil_div(sparse_used_, 4u) * 4;
+    const unsigned size = head_bytes + words_used_ + sparse_.bytes() + value_bytes;
     if (size >= count_ * sizeof(T)) return 0;
     std::memcpy(to, head, head_bytes);
     to += head_bytes;
     std::memcpy(to, words_, words_used_);
-    to += words_used_;
-    if (exact_count_ != 0) to = write_exact_values(to);
-    std::memset(sparse_ + sparse_used_, 0, 3);
-    std::memcpy(to, sparse_, ceil_div(sparse_used_, 4u) * 4);
+    to = sparse_.write(to + words_used_);
+    if (exact_count_ != 0) write_exact_values(to);
     return size / 4;
   }
 
@@ -319,7 +315,7 @@ class ChunkEncoder {
     return static_cast<unsigned>(tops * 0x0102040810204080u >> 56);
   }
 
-  std::byte* write_exact_values(std::byte* to) const {
+  void write_exact_values(std::byte* to) const {
     Cursor cursor(box_);
     Values values;
     for (unsigned block = 0; block < blocks_; ++block) {
@@ -327,7 +323,6 @@ class ChunkEncoder {
       for (std::uint32_t bits = exact_[block]; bits != 0; bits &= bits - 1, to += sizeof(T))
         store_value(to, values.value(static_cast<unsigned>(std::countr_zero(bits))));
     }
-    return to;
   }
 
   const Coding<T>& coding_;
@@ -338,12 +333,12 @@ class ChunkEncoder {
   Orders orders_;
   std::uint32_t reach_ = 0;  // the union of the bits of all |quanta|
   bool has_masks_ = false, has_vacant_ = false;
-  unsigned words_used_ = 0, sparse_used_ = 0, exact_count_ = 0;
+  unsigned words_used_ = 0, exact_count_ = 0;
   std::uint32_t fill_[kBlocks], exact_[kBlocks];  // masks, if there are any
   std::byte codes_[kBlocks + ChunkHead::kCodeGroup];
   alignas(64) std::uint32_t quanta_[kFront + kChunk];
   alignas(64) std::byte words_[(kBlocks * (3 + 32) + 32) * 4];  // masks, signs and planes
-  std::byte sparse_[kBlocks * kSparseBytes + 8];
+  SparseWriter<V> sparse_;
 };
 
 }  // namespace homz::homcomp

@@ -15,19 +15,24 @@ class OrderTrial {
   OrderTrial(const std::uint32_t* quanta, const Box& box)
       : quanta_(quanta),
         box_(box),
+        is_tall_(box.extents[2] > 1),
+        is_deep_(box.extents[1] > 1),
         end_(box.count() / kBlock),
         stride_(((std::max(end_, kSamples) / kSamples) - 1) | 1) {}
 
-  // The combinations that are best on one field or another; then other orders along x with the best of them.
   Orders choose() const {
     const auto base = static_cast<std::int32_t>(quanta_[0]);
-    const bool is_tall = box_.extents[2] > 1, is_deep = box_.extents[1] > 1;
-    if (end_ == 0) return Orders{1, is_tall, is_deep, base};  // too small for a trial
+    if (end_ == 0) return Orders{1, is_tall_, is_deep_, base};  // too small for a trial
+    // The combinations that are best on one field or another; then other orders along x with the best of them.
+    std::uint32_t costs[kCandidates] = {};
+    for (unsigned block = stride_ / 2; block < end_; block += stride_) add_costs(block, costs);
     Orders best{1, 0, 0, base};
-    std::uint32_t least = cost(best);
-    constexpr unsigned kCandidates[][3] = {{2, 0, 0}, {1, 1, 0}, {1, 0, 1}, {1, 1, 1}, {0, 1, 1}};
-    for (const auto& [x, y, z] : kCandidates)
-      if (y <= is_tall && z <= is_deep) prefer(Orders{x, y, z, base}, best, least);
+    std::uint32_t least = costs[0];
+    for (unsigned i = 1; i < kCandidates; ++i)
+      if (is_candidate(i) && costs[i] < least) {
+        least = costs[i];
+        best = Orders{kOrders[i].x, kOrders[i].y, kOrders[i].z, base};
+      }
     const unsigned y = best.y, z = best.z;
     prefer(Orders{0, y, z, y + z == 0 ? centre() : base}, best, least);
     if (y + z != 0) prefer(Orders{2, y, z, base}, best, least);
@@ -36,10 +41,14 @@ class OrderTrial {
 
  private:
   using Vec = typename V::Vec;
-  static constexpr unsigned kSamples = 16;
+  static constexpr unsigned kSamples = 8, kCandidates = 6;
+  static constexpr Orders kOrders[kCandidates] = {{1, 0, 0}, {2, 0, 0}, {1, 1, 0}, {1, 0, 1}, {1, 1, 1}, {0, 1, 1}};
+
+  bool is_candidate(unsigned i) const { return kOrders[i].y <= is_tall_ && kOrders[i].z <= is_deep_; }
 
   void prefer(const Orders& orders, Orders& best, std::uint32_t& least) const {
-    const std::uint32_t bits = cost(orders);
+    std::uint32_t bits = 0;
+    for (unsigned block = stride_ / 2; block < end_; block += stride_) bits += cost(residuals(block, orders));
     if (bits >= least) return;
     least = bits;
     best = orders;
@@ -62,11 +71,22 @@ class OrderTrial {
     return least <= 0 && most >= 0 ? 0 : least + (most - least) / 2;
   }
 
-  // The bits that the sampled blocks take.
-  std::uint32_t cost(const Orders& orders) const {
-    std::uint32_t bits = 0;
-    for (unsigned block = stride_ / 2; block < end_; block += stride_) bits += cost(residuals(block, orders));
-    return bits;
+  // The bits that a block takes with each of the candidates.
+  void add_costs(unsigned block, std::uint32_t (&costs)[kCandidates]) const {
+    const std::uint32_t* const at = quanta_ + kBlock * block;
+    const Neighbours has(box_, block);
+    RowStarts rows(box_.row(), block);
+    rows.next();
+    for (unsigned i = 0; i < kCandidates; ++i) {
+      if (!is_candidate(i) || kOrders[i].x != 1) continue;
+      Orders orders = kOrders[i];
+      orders.base = static_cast<std::int32_t>(quanta_[0]);
+      const auto front = static_cast<std::uint32_t>(orders.front_x());
+      const Block<V> here = load(at, has, orders), before = load(at - 1, has, orders);
+      costs[i] += cost(difference_from<V>(here, before, before, 1, rows, front));
+      if (i == 0) costs[1] += cost(difference_from<V>(here, before, load(at - 2, has, orders), 2, rows, front));
+      if (i == 4) costs[5] += cost(here);
+    }
   }
 
   static std::uint32_t cost(const Block<V>& residuals) {
@@ -126,6 +146,7 @@ class OrderTrial {
 
   const std::uint32_t* quanta_;
   const Box& box_;
+  bool is_tall_, is_deep_;
   unsigned end_, stride_;  // of the blocks that are looked at; odd, so that they have all places in rows and planes
 };
 

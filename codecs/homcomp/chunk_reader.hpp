@@ -4,22 +4,27 @@
 #include <array>
 #include <cstring>
 
-#include "codecs/homcomp/layout.hpp"
+#include "codecs/homcomp/sparse.hpp"
 #include "core/memory.hpp"
 
 namespace homz::homcomp {
 
+// What a code says about the parts of its block. A code that is none has 255 words.
+struct CodeParts {
+  std::uint8_t words, magnitudes;
+};
 inline constexpr std::uint8_t kNoCode = 255;
-// words_of() of every code, kNoCode for what is none.
-inline constexpr std::array<std::uint8_t, 256> kWords = [] {
-  std::array<std::uint8_t, 256> words{};
-  for (unsigned i = 0; i < words.size(); ++i) {
+inline constexpr std::array<CodeParts, 256> kCodeParts = [] {
+  std::array<CodeParts, 256> parts{};
+  for (unsigned i = 0; i < parts.size(); ++i) {
     const auto code = static_cast<std::uint8_t>(i);
-    words[i] = is_code(code) ? static_cast<std::uint8_t>(words_of(code)) : kNoCode;
+    parts[i].words = is_code(code) ? static_cast<std::uint8_t>(words_of(code)) : kNoCode;
+    parts[i].magnitudes = is_sparse(code) ? static_cast<std::uint8_t>(std::popcount(i & 15)) : 0;
   }
-  return words;
+  return parts;
 }();
 
+template <class V>
 class ChunkReader {
  public:
   // Returns nullptr, or what is wrong. `chunk` must outlive the reader.
@@ -35,8 +40,8 @@ class ChunkReader {
   std::uint8_t code(unsigned block) const { return codes_[block]; }
 
   const std::byte* words = nullptr;  // masks, signs and planes: as many as the codes say
-  ConstBytes values;                 // exact ones
-  ConstBytes sparse;                 // bytes of sparse blocks, with the padding
+  SparseReader<V> sparse;
+  ConstBytes values;  // exact ones, as many as the masks say
 
  private:
   const char* read_head(ConstBytes chunk, unsigned blocks) {
@@ -59,26 +64,33 @@ class ChunkReader {
   }
 
   const char* read_codes(ConstBytes chunk, unsigned blocks) {
-    std::size_t bitmap = at_;
-    at_ += count_bits(top_);
-    if (chunk.size() < at_) return "a chunk without its bitmap";
+    std::size_t bitmap = at_, at = at_ + count_bits(top_);
+    if (chunk.size() < at) return "a chunk without its bitmap";
     std::memset(codes_, otherwise_, blocks);
-    any_all_fill_ = otherwise_ == kAllFill;
+    // Locals: a store of a code could change any member, as far as compilers know.
+    unsigned words = 0, magnitudes = 0, all_codes = 0, any_all_fill = otherwise_ == kAllFill;
     for (unsigned groups = top_; groups != 0; groups &= groups - 1) {
       const unsigned first = static_cast<unsigned>(std::countr_zero(groups)) * ChunkHead::kCodeGroup;
       auto coded = std::to_integer<unsigned>(chunk[bitmap++]);
       if (coded == 0 || (first + ChunkHead::kCodeGroup > blocks && coded >> (blocks - first) != 0))
         return "a bitmap of no meaning";
-      if (chunk.size() - at_ < count_bits(coded)) return "a chunk without its codes";
+      if (chunk.size() - at < count_bits(coded)) return "a chunk without its codes";
       for (; coded != 0; coded &= coded - 1) {
-        const auto code = std::to_integer<std::uint8_t>(chunk[at_++]);
-        if (kWords[code] == kNoCode) return "a code of no meaning";
+        const auto code = std::to_integer<std::uint8_t>(chunk[at++]);
+        const CodeParts parts = kCodeParts[code];
+        if (parts.words == kNoCode) return "a code of no meaning";
         codes_[first + static_cast<unsigned>(std::countr_zero(coded))] = code;
-        word_count_ += kWords[code];
-        all_codes_ |= code;
-        any_all_fill_ |= code == kAllFill;
+        words += parts.words;
+        magnitudes += parts.magnitudes;
+        all_codes |= code;
+        any_all_fill |= code == kAllFill;
       }
     }
+    at_ = at;
+    word_count_ = words;
+    magnitude_bytes_ = magnitudes;
+    all_codes_ = static_cast<std::uint8_t>(all_codes);
+    any_all_fill_ = any_all_fill != 0;
     return nullptr;
   }
 
@@ -91,14 +103,13 @@ class ChunkReader {
     std::size_t value_count = 0;
     if ((all_codes_ & kExactMask) != 0) {
       const std::byte* word = words;
-      for (unsigned block = 0; block < blocks; word += 4 * kWords[codes_[block]], ++block)
+      for (unsigned block = 0; block < blocks; word += 4 * kCodeParts[codes_[block]].words, ++block)
         if ((codes_[block] & kExactMask) != 0)
           value_count += count_bits(load_le<std::uint32_t>((codes_[block] & kFillMask) != 0 ? word + 4 : word));
     }
-    if ((chunk.size() - at_) / value_bytes < value_count) return "a chunk without its exact values";
-    values = chunk.subspan(at_, value_count * value_bytes);
-    sparse = chunk.subspan(at_ + values.size());
-    return nullptr;
+    if (const char* wrong = sparse.open(chunk.subspan(at_), magnitude_bytes_); wrong != nullptr) return wrong;
+    values = chunk.subspan(at_ + sparse.bytes());
+    return values.size() == value_count * value_bytes ? nullptr : "a chunk whose length does not fit its content";
   }
 
   Orders orders_;
@@ -107,7 +118,7 @@ class ChunkReader {
   std::uint8_t all_codes_ = 0;      // union
   bool any_all_fill_ = false;
   std::size_t at_ = 0;
-  std::size_t word_count_ = 0;
+  std::size_t word_count_ = 0, magnitude_bytes_ = 0;
   std::uint8_t codes_[kBlocks];
 };
 

@@ -1,11 +1,13 @@
+// The kernels for AVX2.
 #if defined(__x86_64__)
 #include <immintrin.h>
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cstring>
 
 // All that is shared with other files stands in front of the part for AVX2: see target.hpp.
-#include "codecs/homcomp/chunk_reader.hpp"
 #include "codecs/homcomp/kernels.hpp"
 #include "codecs/homcomp/rows.hpp"
 #include "codecs/homcomp/target.hpp"

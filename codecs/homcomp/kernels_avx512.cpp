@@ -1,3 +1,4 @@
+// The kernels for AVX-512.
 #if defined(__x86_64__)
 #if !defined(__clang__)
 #pragma GCC diagnostic ignored "-Wuninitialized"  // of the values that GCC's own header leaves open: its bug 105593
@@ -6,10 +7,11 @@
 #include <immintrin.h>
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cstring>
 
 // All that is shared with other files stands in front of the part for AVX-512: see target.hpp.
-#include "codecs/homcomp/chunk_reader.hpp"
 #include "codecs/homcomp/kernels.hpp"
 #include "codecs/homcomp/rows.hpp"
 #include "codecs/homcomp/target.hpp"

@@ -17,6 +17,7 @@ namespace {
 constexpr CodecInfo kInfo{
     CodecId{1}, "zstd", 1, true, "lossless: byte shuffle and Zstandard", "level=1..19, shuffle=0|1"};
 constexpr std::uint64_t kChunk = 4 << 20;  // bytes of data a chunk, each a Zstandard frame of its own
+constexpr std::uint64_t kLargestBlock = 128 << 10;  // of Zstandard; takes at least 4 bytes in a frame
 constexpr int kDefaultLevel = 3;
 
 struct Settings {
@@ -92,8 +93,8 @@ class ZstdCodec final : public Codec {
     Arena encode_arena, decode_arena;
     Scratch(encode_arena, chunks, settings.shuffle, true);
     Scratch(decode_arena, chunks, settings.shuffle, false);
-    return Footprint{chunks.table_bytes() + chunks.count, chunks.bytes, encode_arena.needed(),
-                     decode_arena.needed()};
+    return Footprint{chunks.table_bytes() + 4 * ceil_div(chunks.bytes, kLargestBlock), chunks.bytes,
+                     encode_arena.needed(), decode_arena.needed()};
   }
 
   Status encode(const Encoding& encoding, ConstBytes data, Bytes payload, Bytes scratch,
@@ -177,6 +178,8 @@ class ZstdCodec final : public Codec {
       return Status();
     }
     std::byte* const raw = settings.shuffle ? space.shuffled + c * kChunk : target;
+    if (ZSTD_findFrameCompressedSize(frame, size) != size)
+      return Status(Code::corrupt_stream, fmt::format("zstd: chunk {} is not one frame", c));
     const std::size_t got = ZSTD_decompress(raw, length, frame, size);
     if (ZSTD_getErrorCode(got) == ZSTD_error_memory_allocation)
       return Status(Code::out_of_memory, fmt::format("zstd: {}", ZSTD_getErrorName(got)));

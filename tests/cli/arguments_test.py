@@ -30,6 +30,26 @@ class Arguments(Case):
         for name in ("compress", "decompress", "verify", "info", "bench", "codecs", "doctor"):
             self.assertIn("Examples:", self.homz(name, "--help").text)
 
+    def test_unknown_option_without_subcommand(self):
+        self.refuse("--foo", saying="--foo")
+        self.refuse(saying="a subcommand is required")
+
+    def test_control_bytes_of_options(self):
+        for option in ("--shape", "--type", "--abs", "--fill", "--codec", "--dataset", "--threads"):
+            run = self.homz("compress", "in", "out", f"{option}=\x1b[31mx=@\x07:", *RAW, expect=USAGE)
+            self.assertNotRegex(run.errors, r"[\x00-\x09\x0b-\x1f\x7f]")
+
+    def test_foreign_formats(self):
+        for magic, said in ((b"CDF\1", "nccopy"), (b"CDF\2", "netCDF-3"), (b"CDF\5", "netCDF-3"),
+                            (b"\x1f\x8b\x08\0", "decompress it first"), (b"GRIB", "not supported")):
+            self.write_bytes("other", magic + bytes(60))
+            self.assertIn(said, self.homz("compress", "other", "out", "--abs", "1", expect=USAGE).errors)
+            self.assertIn(said, self.homz("verify", "other", "other", expect=USAGE).errors)
+            self.assertIn(said, self.homz("bench", "other", expect=USAGE).errors)
+            self.assertIn(said, self.homz("info", "other", expect=FAILED).errors)
+            self.assertIn(said, self.homz("decompress", "other", "out", expect=FAILED).errors)
+            self.homz("compress", "other", "out", "--type", "f32", "--shape", "16", "-c", "zstd", "--force")
+
     def test_missing_unknown_and_repeated_options(self):
         self.refuse("compress", saying="input")
         self.refuse("compress", "in", saying="output")
@@ -140,6 +160,8 @@ class Arguments(Case):
         self.refuse("compress", "in", "out", *RAW, "--abs", "1", "--dataset", "*@abs:-1", saying="--dataset")
         self.refuse("compress", "in", "out", *RAW, "--abs", "1", "--dataset", "*=nope", saying="nope")
         self.refuse("compress", "in", "out", *RAW, "--dataset", "*=cuszp2", saying="needs an error bound")
+        self.refuse("compress", "in", "out", *RAW, "--abs", "1", "--dataset", "*@lossless",
+                    saying="cuszp2 is lossy; use =zstd")
 
     def test_names_like_options(self):
         self.write("-in", [1.0, 2.0])

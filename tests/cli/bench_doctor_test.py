@@ -41,6 +41,13 @@ class BenchAndDoctor(Case):
         self.assertEqual(rows[0]["dataset"], "in")
         self.assertIn("memcpy GB/s", self.homz("bench", *raw).text)
 
+    def test_bench_warns_of_outliers(self):
+        self.write("in", [1e20] + [math.sin(i * 0.01) for i in range(5999)])
+        raw = ("bench", "in", "--type", "f32", "--shape", "6000", "--repeat", "1", "--rel", "1e-3")
+        self.assertEqual(self.homz(*raw, warning="--fill 1e+20").warnings.count("\n"), 1)  # not once a codec
+        self.homz(*raw, "--fill", "1e20")
+        self.homz(*raw, "-c", "zstd")
+
     def test_codecs(self):
         codecs = {codec["name"]: codec for codec in self.json("codecs")["codecs"]}
         self.assertEqual(codecs["zstd"]["id"], 1)
@@ -71,10 +78,13 @@ class BenchAndDoctor(Case):
         self.doctor(HDF5_PLUGIN_PATH=good)
         self.doctor(HDF5_PLUGIN_PATH=empty + ":" + good)
         self.doctor(HDF5_PLUGIN_PATH=good + ":" + missing)
-        for path, said in ((missing + ":" + good, missing), (missing, missing), (empty, "holds the homz plugin"), ("", "")):
+        for path in (missing + ":" + good, missing + ":" + empty):
             report, checks = self.doctor(HDF5_PLUGIN_PATH=path, expect=DIFFERS)
             self.assertFalse(checks["plugin search"]["ok"])
-            self.assertIn(said, checks["plugin search"]["detail"])
+            self.assertIn(missing, checks["plugin search"]["detail"])
+        for path in (missing, empty, empty + ":" + missing, ""):  # there is no plugin yet: a remark
+            report, checks = self.doctor(HDF5_PLUGIN_PATH=path)
+            self.assertIn("holds a homz plugin", checks["plugin search"]["detail"])
         report, checks = self.doctor(HDF5_PLUGIN_PATH=good, HDF5_PLUGIN_PRELOAD="::", expect=DIFFERS)
         self.assertIn("HDF5_PLUGIN_PRELOAD", checks["plugin search"]["detail"])
         self.write_bytes("file", b"")

@@ -37,12 +37,20 @@ class Case(unittest.TestCase):
         return os.path.join(self.folder, name)
 
     def homz(self, *arguments, expect=OK, **options):
-        """Runs the program in the test's folder; its exit status must be `expect`, its errors one line."""
+        """Runs the program in the test's folder; its exit status must be `expect`, its errors one line.
+
+        If `warning` is given, it must warn with these words; else it must not warn."""
+        warning = options.pop("warning", None)
         options.setdefault("stdout", subprocess.PIPE)
         run = subprocess.run(
             [sys.modules["harness"].PROGRAM, *arguments],
             cwd=self.folder, stderr=subprocess.PIPE, timeout=120, **options)
-        errors = run.stderr.decode("utf-8")
+        lines = run.stderr.decode("utf-8").splitlines(keepends=True)
+        run.warnings = "".join(line for line in lines if line.startswith("homz: warning: "))
+        errors = "".join(line for line in lines if not line.startswith("homz: warning: "))
+        self.assertIn(warning or "", run.warnings)
+        if warning is None:
+            self.assertEqual(run.warnings, "")
         self.assertEqual(run.returncode, expect, f"homz {' '.join(map(str, arguments))}\n{errors}")
         if expect in (USAGE, FAILED):
             self.assertRegex(errors, r"\Ahomz: [^\n]+\n\Z")

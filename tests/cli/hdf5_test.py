@@ -109,6 +109,25 @@ class Hdf5(Case):
         self.assertEqual(got["/T"]["max_abs_error"], 0)
         self.assertEqual(got["/T"]["bound"], 0)
 
+    def test_rules_that_match_nothing(self):
+        for glob, said in (("/nope", "'/nope'"), ("T", "did you mean /T"), ("P", "did you mean /group/P")):
+            run = self.homz("compress", "in.h5", "x.h5", "--abs", "1", "--dataset", "*", "--dataset", glob,
+                            expect=USAGE)
+            self.assertIn(said, run.errors)
+        self.assert_no_litter(["in.h5"])
+        run = self.homz("compress", "in.h5", "x.h5", "--abs", "0.1", "-q", "--exclude", "/nope", warning="'/nope'")
+        self.assertEqual(run.text, "")
+
+    def test_fill_of_restored_file(self):
+        with h5py.File(self.path("in.h5"), "w") as file:
+            file["masked"] = self.masked
+        self.compress("--rel", "1e-3", "--fill", "1e20")
+        self.homz("decompress", "out.h5", "back.h5")
+        self.json("verify", "in.h5", "back.h5", "--rel", "1e-3", warning="--fill 1e+20")
+        got = self.verdicts("in.h5", "back.h5", "--rel", "1e-3", "--fill", "1e20")["/masked"]
+        self.assertEqual(got["fill"], 24 * 10 * 50)
+        self.assertLess(got["bound"], 1)
+
     def test_changes_are_found(self):
         self.compress("-c", "zstd")
         self.homz("decompress", "out.h5", "b.h5")
@@ -197,6 +216,23 @@ class Hdf5(Case):
         run.terminate()
         self.assertEqual(run.wait(60), -signal.SIGTERM)
         time.sleep(0.2)
+        self.assert_no_litter(["in.h5"])
+
+    def test_killed(self):
+        with h5py.File(self.path("in.h5"), "w") as file:
+            file["noise"] = numpy.random.default_rng(1).random(4000000, dtype="f4")
+        run = subprocess.Popen([harness.PROGRAM, "compress", "in.h5", "x.h5", "-c", "zstd:level=19"], cwd=self.folder,
+                               stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        self.addCleanup(run.kill)
+        while not [name for name in os.listdir(self.folder) if name.startswith(".homz-")]:
+            time.sleep(0.01)
+        children = []
+        while not children:
+            with open(f"/proc/{run.pid}/task/{run.pid}/children", encoding="ascii") as file:
+                children = file.read().split()
+        os.kill(int(children[0]), signal.SIGKILL)
+        self.assertIn(b"was killed (out of memory?)", run.communicate(timeout=60)[1])
+        self.assertEqual(run.returncode, FAILED)
         self.assert_no_litter(["in.h5"])
 
     def test_bench(self):

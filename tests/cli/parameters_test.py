@@ -15,11 +15,11 @@ def to_float(value):
 
 
 class Parameters(Case):
-    def compress(self, values, form, *options, shape=None):
+    def compress(self, values, form, *options, shape=None, warning=None):
         self.write("in", values, form)
         kind = {"f": "f32", "d": "f64"}[form[1]] + ("be" if form[0] == ">" else "")
         report = self.json("compress", "in", "out", "--type", kind, "--shape", shape or str(len(values)), "--force",
-                           *options)
+                           *options, warning=warning)
         return report["datasets"][0]
 
     def check(self, values, form, bound):
@@ -40,11 +40,27 @@ class Parameters(Case):
 
     def test_enormous_bound(self):  # P3
         values = [math.sin(i) for i in range(4096)]
-        report = self.compress(values, "<d", "--abs", "1e30")
+        report = self.compress(values, "<d", "--abs", "1e30", warning="flat")
         self.assertGreater(report["ratio"], 25)
         self.check(values, "<d", 1e30)
-        self.assertEqual(self.compress(values, "<d", "--abs", "1.7976931348623157e308")["abs_bound"],
+        self.assertEqual(self.compress(values, "<d", "--abs", "1.7976931348623157e308", warning="flat")["abs_bound"],
                          1.7976931348623157e308)
+
+    def test_warnings(self):
+        values = [math.sin(i) for i in range(4096)]
+        self.compress(values, "<d", "--abs", "1.9")
+        self.compress(values, "<d", "--abs", "2.1", "-c", "zstd")
+        self.compress([1.0] * 100, "<d", "--abs", "2.1")
+        values[7] = -9e33
+        for bound in (("--rel", "1e-3"), ("--psnr", "60")):
+            report = self.compress(values, "<f", *bound, warning="--fill -9e+33")
+            self.assertIn("outliers", report["warnings"][0])
+            self.compress(values, "<f", *bound, "--fill", "-9e33")
+            self.compress(values, "<f", *bound, "-c", "zstd")
+        self.write("in", values)
+        run = self.homz("compress", "in", "out", "--type", "f32", "--shape", "4096", "--rel", "1e-3", "--force", "-q",
+                        warning="outliers")
+        self.assertEqual(run.text, "")
 
     def test_bound_is_the_double_nearest_to_its_text(self):  # P4, case 13
         values = [math.sin(i * 0.01) * 3 for i in range(3000)]

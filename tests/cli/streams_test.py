@@ -55,6 +55,8 @@ class Streams(Case):
         self.assert_no_litter(["in", "out"])
         self.homz("decompress", "out", "back", "--max-bytes", "12000")
         self.homz("decompress", "out", "back", "--max-bytes", "1T", "--force")
+        self.assertIn("--max-bytes", self.homz("verify", "in", "out", "--max-bytes", "11999", expect=FAILED).errors)
+        self.homz("verify", "in", "out", "--max-bytes", "12000")
 
     def test_reports_are_valid_json_for_any_name(self):  # C9
         name = b"na\xffme\x1b[31m\n\"\\\xc2\x9b.f32"

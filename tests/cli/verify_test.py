@@ -81,7 +81,41 @@ class Verify(Case):
         self.assertEqual(self.verdict("--psnr", str(psnr + 1), expect=DIFFERS)["min_psnr"], psnr + 1)
         self.assertIn("was asked for", self.homz("verify", "a", "b", *self.raw, "--psnr", "200", expect=DIFFERS).text)
 
+    def test_fill(self):
+        fill = 1e20
+        self.values[3] = self.values[4] = fill
+        self.write("a", self.values, "<d")
+        self.changed({9: self.values[9] + 0.01})
+        self.json("verify", "a", "b", *self.raw, "--rel", "1e-2", warning="--fill 1e+20")
+        self.assertEqual(self.verdict("--rel", "1e-2", "--fill", "1e20")["fill"], 2)
+        self.verdict("--rel", "1e-4", "--fill", "1e20", expect=DIFFERS)
+        self.changed({3: math.nextafter(fill, 0)})
+        text = self.homz("verify", "a", "b", *self.raw, "--abs", "1e20", "--fill", "1e20", expect=DIFFERS).text
+        self.assertIn("(1 fill or non-finite value changed)", text)
+        self.homz("compress", "a", "s", *self.raw, "--rel", "1e-2", "--fill", "1e20")
+        self.assertEqual(self.json("verify", "a", "s")["datasets"][0]["fill"], 2)
+        self.json("verify", "a", "s", "--fill", "none", warning="outliers")
+        self.homz("verify", "a", "s", "--fill", "x", expect=USAGE)
+
+    def test_rounded_figures(self):
+        """An error never looks larger than the bound that it keeps, nor equal to one that it breaks."""
+        self.values[0] = 0.0
+        self.write("a", self.values, "<d")
+        bound = 0.0123456789
+        for error, expect in ((bound, OK), (math.nextafter(bound, 1), DIFFERS)):
+            self.changed({0: error})
+            text = self.homz("verify", "a", "b", *self.raw, "--abs", repr(bound), expect=expect).text
+            shown = float(text.split("max abs error")[1].split()[0])
+            tested = float(text.split("tested:")[1].split()[0])
+            self.assertEqual(shown <= tested, expect == OK)
+
     def test_identical(self):
+        self.changed({})
+        self.assertRegex(self.homz("verify", "a", "b", *self.raw).text, r"verdict +equal\n\Z")
+        self.assertTrue(self.verdict()["identical"])
+        self.changed({5: 0.5})
+        self.assertTrue(self.homz("verify", "a", "b", *self.raw).text.endswith(
+            "no bound was tested; give --abs, --rel or --psnr\n"))
         self.changed({})
         got = self.verdict("--psnr", "100")
         self.assertEqual((got["max_abs_error"], got["psnr"], got["snr"], got["pearson"]), (0, "inf", "inf", 1))

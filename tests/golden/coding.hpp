@@ -69,12 +69,12 @@ void expect_within(const std::vector<T>& sent, const std::vector<T>& received, d
 
 // The part of a payload that upstream would have written.
 inline std::vector<std::byte> upstream_part(const std::vector<std::byte>& payload) {
-  const auto bytes = load_le<std::uint64_t>(payload.data() + payload.size() - 8);
+  const auto bytes = load_le<std::uint64_t>(payload.data() + payload.size() - 8) & 0xffffffffffffff;
   return {payload.begin(), payload.begin() + static_cast<std::ptrdiff_t>(bytes)};
 }
 
 inline std::vector<std::byte> exception_part(const std::vector<std::byte>& payload) {
-  const auto bytes = load_le<std::uint64_t>(payload.data() + payload.size() - 8);
+  const auto bytes = load_le<std::uint64_t>(payload.data() + payload.size() - 8) & 0xffffffffffffff;
   return {payload.begin() + static_cast<std::ptrdiff_t>(bytes), payload.end() - 8};
 }
 

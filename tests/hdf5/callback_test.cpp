@@ -5,8 +5,8 @@
 #include <random>
 
 #include "codecs/builtin.hpp"
-#include "tests/hdf5/library.hpp"
 #include "core/byte_order.hpp"
+#include "tests/hdf5/library.hpp"
 #include "tools/hdf5/coding.hpp"
 
 namespace homz::hdf5::test {
@@ -134,6 +134,16 @@ TEST_F(CallbackTest, ParametersThatDisagreeWithTheChunkAreRefused) {
   EXPECT_FALSE(apply(H5Z_FLAG_REVERSE, all_words(coding_for(Dtype::f32, false, {600})), stream_).empty());
 }
 
+TEST_F(CallbackTest, ChunksThatBreakThePromiseAreRefused) {
+  ChunkCoding stricter = coding_, looser = coding_, filled = coding_;
+  stricter.abs_error = stricter.requested.value = 1e-4;
+  looser.abs_error = looser.requested.value = 1e-2;
+  filled.fill_bits = bits_of(-9999.0f);
+  EXPECT_TRUE(apply(H5Z_FLAG_REVERSE, all_words(stricter), stream_).empty());
+  EXPECT_FALSE(apply(H5Z_FLAG_REVERSE, all_words(looser), stream_).empty());
+  EXPECT_TRUE(apply(H5Z_FLAG_REVERSE, all_words(filled), stream_).empty());
+}
+
 TEST_F(CallbackTest, DataOfAnotherSizeIsNotCoded) {
   auto data = data_;
   data.pop_back();
@@ -201,6 +211,17 @@ TEST(Parameters, ShortFormIsABound) {
   const auto refused = parse_user_words(registry(), newer);
   ASSERT_FALSE(refused.ok());
   EXPECT_NE(refused.status().message().find("layout 2"), std::string::npos) << refused.status().message();
+}
+
+TEST(Parameters, TheBoundIsTheOneThatWasAskedFor) {
+  const ErrorBound wrong[] = {
+      {BoundMode::absolute, 1e-4}, {BoundMode::absolute, 1e-2}, {BoundMode::lossless, 0}};
+  ChunkCoding coding = coding_for(Dtype::f32, false, {20, 30});
+  EXPECT_TRUE(parse_all_words(registry(), all_words(coding)).ok());
+  for (const ErrorBound& bound : wrong) {
+    coding.requested = bound;
+    EXPECT_FALSE(parse_all_words(registry(), all_words(coding)).ok()) << to_string(bound);
+  }
 }
 
 TEST(Parameters, ExtentsBeyondFourAreMerged) {

@@ -1,5 +1,6 @@
 """Faults that users of such tools reported, as whole files; numbers are those of the collection of cases."""
 
+import os
 import shutil
 import unittest
 
@@ -7,7 +8,7 @@ import h5py
 import numpy as np
 
 import make_files
-from support import FileTest
+from support import Failure, FileTest, run
 
 
 class Cases(FileTest):
@@ -52,6 +53,36 @@ class Cases(FileTest):
         told = self.round_trip(self.write(t=data), "cuszp2", "rel:1e-3", "fill=-9999")["/t"]
         self.assertLess(told.bound, 0.04)
         self.assertEqual(told.warnings, "")
+
+    def test_3_repeated_markers(self):
+        random = np.random.default_rng(3)
+        data = (20 * np.sin(np.arange(60000) / 50)).astype("f4").reshape(200, 300)
+        for share, marker, warned in ((0.33, -9999, True), (0.5, -500, True), (0.005, 2000, True),
+                                      (0.33, -100, False)):
+            with self.subTest(share=share, marker=marker):
+                marked = np.where(random.random(data.shape) < share, np.float32(marker), data)
+                told = self.round_trip(self.write(t=marked))["/t"]
+                self.assertEqual(f"--fill {marker}" in told.warnings, warned, told.warnings)
+
+    def test_3_fill_beyond_the_type(self):
+        source = self.write(t=make_files.field((100, 100)), d=make_files.field((100, 100), "f8"))
+        with self.assertRaises(Failure) as caught:
+            self.compress(source, "cuszp2", "rel:1e-3", "fill=1e300")
+        for word in ("invalid argument", "/t", "f32", "1e+300"):
+            self.assertIn(word, str(caught.exception))
+        told = self.compress(source, "cuszp2", "rel:1e-3", "fill=1e300", "exclude=/t")
+        self.assertTrue(told["/d"].compressed)
+        self.assertEqual(self.compress(source, "cuszp2", "rel:1e-3", "fill=3.4028235e38")["/t"].fill,
+                         float(np.finfo("f4").max))
+
+    def test_bound_beyond_the_range(self):
+        data = make_files.field((100, 100))
+        for options in ({}, {"_FillValue": np.float32(-1)}):
+            source = self.write(t=(data, {}, options), constant=np.full((100, 100), 3.0, "f4"))
+            told = self.compress(source, "cuszp2", f"abs:{2 * np.ptp(data):.6g}")
+            self.assertIn("the field becomes flat", told["/t"].warnings)
+            self.assertEqual(told["/constant"].warnings, "")
+            self.assertEqual(self.compress(source, "cuszp2", "abs:1e-3")["/t"].warnings, "")
 
     def test_3_mask_of_nan(self):
         data, _ = self.masked(np.nan)
@@ -119,7 +150,7 @@ class Cases(FileTest):
 
     def test_13_all_bits_of_the_bound(self):
         source = self.write(t=make_files.field((200, 300), "f8"))
-        for text in ("0.001", "1e-10"):
+        for text in ("0.001", "1e-08"):
             told = self.round_trip(source, "cuszp2", "abs:" + text, "dataset=/t")["/t"]
             self.assertEqual(told.bound, float(text))
             self.assertEqual(told.requested, "abs:" + text)
@@ -131,17 +162,39 @@ class Choices(FileTest):
         line = np.linspace(0, 1, 3000)
         source = self.write(
             t=(data, {}, {"coordinates": "lat2d lon2d", "bounds": "t_bounds"}),
-            lat2d=data, lon2d=data, t_bounds=data,
+            lat2d=data, lon2d=data, t_bounds=data, lat_bnds=data, Zone_Bounds=data,
+            area=data, m=(data, {}, {"cell_measures": "area: area"}),
             a=(data, {}, {"units": "degrees_north"}), b=(data, {}, {"units": "degreeE"}),
             c=(data, {}, {"axis": "Z"}),
             d=(line, {}, {"units": "days since 1970-01-01"}), Latitude=line, time=line,
             level=(line, {}, {"formula_terms": "ps: pressure p0: p0"}), pressure=data)
         told = self.compress(source)
         kept = {path for path, report in told.items() if report.reason.startswith("coordinate")}
-        self.assertEqual(kept, {"/lat2d", "/lon2d", "/t_bounds", "/a", "/b", "/c", "/d", "/Latitude", "/time",
-                                "/pressure"})
+        self.assertEqual(kept, {"/lat2d", "/lon2d", "/t_bounds", "/lat_bnds", "/Zone_Bounds", "/area", "/a", "/b",
+                                "/c", "/d", "/Latitude", "/time", "/pressure"})
         self.assertTrue(self.compress(source, "cuszp2", "rel:1e-3", "dataset=/lat2d")["/lat2d"].compressed)
         self.assertFalse(self.compress(source, "cuszp2", "rel:1e-3", "dataset=/lat*")["/lat2d"].compressed)
+
+    def test_every_path_of_a_dataset_counts(self):
+        source = self.write(first=make_files.field((50, 60)), other=make_files.field((50, 60)))
+        with h5py.File(source, "a") as file:
+            file["second"] = file["first"]
+        self.assertTrue(self.compress(source, "cuszp2", "rel:1e-3", "dataset=/second")["/first"].compressed)
+        told = self.compress(source, "cuszp2", "rel:1e-3", "exclude=/second")
+        self.assertEqual(told["/first"].reason, "excluded by --exclude")
+        self.assertTrue(told["/other"].compressed)
+
+    def test_never_larger_than_raw(self):
+        noise = np.random.default_rng(1).integers(0, 2**63, 4096, "u8").view("f8")
+        told = self.compress(self.write(t=noise), "zstd", "lossless", "dataset=/t")["/t"]
+        self.assertIn("would not become smaller", told.reason)
+
+    def test_exact_values_need_a_lossless_codec(self):
+        source = self.write(t=make_files.field((50, 60)), u=make_files.field((50, 60)))
+        with self.assertRaises(Failure) as caught:
+            self.compress(source, "cuszp2", "rel:1e-3", "dataset=*", "exact=/u")
+        for word in ("invalid argument", "/u", "cuszp2 is lossy; use =zstd for exact values"):
+            self.assertIn(word, str(caught.exception))
 
     def test_threads_do_not_matter(self):
         source = self.write(t=(make_files.field((90, 80)), {"chunks": (7, 80)}, {}),
@@ -163,12 +216,36 @@ class Choices(FileTest):
             file["t"].resize(32, axis=0)
             self.assertTrue((file["t"][20:] == -7).all())
 
+    def test_chunks_that_do_not_exist(self):
+        source = self.path("in.h5")
+        with h5py.File(source, "w") as file:
+            for name, fill in (("user", -7.0), ("zero", None)):
+                dataset = file.create_dataset(name, (4000, 500), "f4", chunks=(100, 50), fillvalue=fill)
+                dataset[1000:1300, 50:120] = make_files.field((300, 70))
+            huge = file.create_dataset("huge", (1 << 20, 1 << 20), "f4", chunks=(256, 256),
+                                       maxshape=(None, None))
+            huge[:9, :9] = 3
+        self.compress(source)
+        self.decompress()
+        with h5py.File(source) as before, h5py.File(self.path("d.h5")) as after:
+            for name in ("user", "zero"):
+                x, y = before[name][()], after[name][()]
+                untouched = np.ones(x.shape, bool)
+                untouched[1000:1300, 50:120] = False
+                self.assertTrue((x[untouched] == y[untouched]).all(), name)
+                self.assertIsNone(after[name].chunks)
+            self.assertEqual(after["huge"].id.get_num_chunks(), 1)
+        with self.assertRaises(Failure) as caught:
+            run("decompress", self.path("c.h5"), self.path("refused.h5"), 1 << 41)
+        self.assertIn("--max-bytes", str(caught.exception))
+        self.assertFalse(os.path.exists(self.path("refused.h5")))
+
     def test_compressing_twice_changes_nothing(self):
         source = self.write(t=make_files.field((100, 90)))
         self.compress(source)
         shutil.copy(self.path("c.h5"), self.path("once.h5"))
         told = self.compress(self.path("once.h5"), "cuszp2", "rel:1e-1")["/t"]
-        self.assertEqual(told.reason, "already compressed by homz")
+        self.assertEqual(told.reason, "already compressed by homz: decompress it first; errors add up")
         with h5py.File(self.path("once.h5")) as a, h5py.File(self.path("c.h5")) as b:
             self.assertEqual(a["t"].id.read_direct_chunk((0, 0)), b["t"].id.read_direct_chunk((0, 0)))
 

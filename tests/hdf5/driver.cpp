@@ -1,8 +1,8 @@
 // The functions of hdf5_files.hpp as a program for the Python tests; it prints reports as lines of fields
 // between tabs.
 //
-//   driver compress IN OUT CODEC BOUND [THREADS] [dataset=GLOB] [exclude=GLOB] [fill=V|none]
-//   driver decompress IN OUT
+//   driver compress IN OUT CODEC BOUND [THREADS] [dataset=GLOB] [exact=GLOB] [exclude=GLOB] [fill=V|none]
+//   driver decompress IN OUT [MAX_BYTES]
 //   driver inspect IN
 //   driver equal A B             every dataset of A: path, "equal" or "different"
 #include <fmt/format.h>
@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "tools/hdf5/hdf5_files.hpp"
+#include "tools/hdf5/library.hpp"
 
 namespace homz::hdf5 {
 namespace {
@@ -49,6 +50,8 @@ int compress(const Arguments& arguments) {
     const std::string& argument = arguments[i];
     const std::string value = argument.substr(argument.find('=') + 1);
     if (argument.rfind("dataset=", 0) == 0) options.datasets.push_back({value, {}, {}});
+    if (argument.rfind("exact=", 0) == 0)
+      options.datasets.push_back({value, {}, ErrorBound{BoundMode::lossless, 0}});
     if (argument.rfind("exclude=", 0) == 0) options.exclude.push_back(value);
     if (argument.rfind("threads=", 0) == 0) options.threads = static_cast<unsigned>(std::stoul(value));
     if (argument == "fill=none")
@@ -74,7 +77,10 @@ int equal(const std::string& path_a, const std::string& path_b) {
 int run(const Arguments& arguments) {
   const std::string& command = arguments.at(0);
   if (command == "compress") return compress(arguments);
-  if (command == "decompress") return print(decompress_file(arguments.at(1), arguments.at(2), 2, {}));
+  if (command == "decompress") {
+    const std::uint64_t max_bytes = arguments.size() > 3 ? std::stoull(arguments[3]) : UINT64_MAX;
+    return print(decompress_file(arguments.at(1), arguments.at(2), 2, max_bytes, {}));
+  }
   if (command == "inspect") return print(inspect_file(arguments.at(1)));
   if (command == "equal") return equal(arguments.at(1), arguments.at(2));
   return 2;
@@ -84,5 +90,6 @@ int run(const Arguments& arguments) {
 }  // namespace homz::hdf5
 
 int main(int count, char** words) {
+  homz::hdf5::disable_cleanup_at_exit();
   return homz::hdf5::run({words + 1, words + count});
 }

@@ -21,8 +21,9 @@ class Failure(Exception):
     pass
 
 
-def run(*arguments):
-    done = subprocess.run([DRIVER, *map(str, arguments)], capture_output=True, text=True)
+def run(*arguments, limit=None):
+    """`limit` is called in the driver's process before it starts."""
+    done = subprocess.run([DRIVER, *map(str, arguments)], capture_output=True, text=True, preexec_fn=limit)
     if done.returncode not in (0, 1):
         raise AssertionError(f"driver ended with {done.returncode}: {done.stderr}")
     if done.returncode == 1:

@@ -2,6 +2,8 @@
 
 import glob
 import os
+import resource
+import signal
 import unittest
 
 import h5py
@@ -125,11 +127,12 @@ class RealFields(FileTest):
 
 
 class Refusals(FileTest):
-    def assert_refused(self, words, *arguments):
+    def assert_refused(self, words, *arguments, limit=None):
         with self.assertRaises(Failure) as caught:
-            run(*arguments)
+            run(*arguments, limit=limit)
         for word in words:
             self.assertIn(word, str(caught.exception))
+        return str(caught.exception)
 
     def test_what_is_no_hdf5_file(self):
         text, empty = self.path("text"), self.path("empty")
@@ -161,6 +164,16 @@ class Refusals(FileTest):
         words = ["/x", "chunk at (10, 0)", "checksum"]
         self.assert_refused(words, "decompress", self.path("c.h5"), self.path("o"))
 
+    def test_damage_behind_another_filter(self):
+        source = self.write(x=(make_files.field((30, 60)), {"chunks": (10, 60), "compression": "gzip"}, {}))
+        with h5py.File(source, "r") as file:
+            chunk = file["x"].id.get_chunk_info(1)
+        with open(source, "r+b") as file:
+            file.seek(chunk.byte_offset + chunk.size // 2)
+            file.write(b"damage" * 5)
+        words = ["/x", "chunk at (10, 0)", "deflate", "inflate() failed", "--exclude"]
+        self.assert_refused(words, "compress", source, self.path("o"), "cuszp2", "rel:1e-3")
+
     def test_flipped_bits(self):
         """In chunks and the filter's parameters. (HDF5 itself crashes on damaged structures.)"""
         source = self.write(x=(make_files.field((30, 60)), {"chunks": (10, 60)}, {"units": "K"}))
@@ -187,8 +200,34 @@ class Refusals(FileTest):
         source = self.write(x=make_files.field((30, 60)))
         self.assert_refused(["nonsense"], "compress", source, self.path("o"), "nonsense", "rel:1e-3")
         self.assert_refused(["x.h5"], "compress", source, self.path("no/x.h5"), "zstd", "lossless")
-        self.assertIn("matches no dataset", run("compress", source, self.path("o"), "zstd", "lossless",
-                                                "dataset=/y")[1])
+        ordinary = ("compress", source, self.path("o"), "zstd", "lossless")
+        self.assert_refused(["invalid argument", "'/y' matches no dataset"], *ordinary, "dataset=/y")
+        self.assert_refused(["did you mean '/x'?"], *ordinary, "dataset=x")
+        self.assertIn("matches no dataset", run(*ordinary, "exclude=/y")[1])
+
+    def test_messages_name_the_file_once_and_no_internals(self):
+        source = self.write(x=np.random.default_rng(2).random((300, 400)))
+        with h5py.File(source, "a"):  # locks it
+            words = [source, "another program has it open for writing"]
+            message = self.assert_refused(words, "inspect", source)
+        self.assertEqual(message.count(source), 1)
+        output = self.path("o")
+
+        def limit():
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (100000, 100000))
+
+        message = self.assert_refused([f"'{output}'", "File too large"], "compress", source, output, "zstd",
+                                      "lossless", limit=limit)
+        for word in ("--exclude", "0x", "errno", "bytes actually", source):
+            self.assertNotIn(word, message)
+
+    def test_extents_whose_product_wraps(self):
+        with h5py.File(self.path("wide.h5"), "w") as file:
+            file.create_dataset("x", (1 << 33, 1 << 33), "f4", chunks=(16, 16))
+        for command in (("compress", self.path("wide.h5"), self.path("o"), "zstd", "lossless"),
+                        ("inspect", self.path("wide.h5"))):
+            self.assert_refused(["/x", "more than 2^64 bytes"], *command)
 
 
 if __name__ == "__main__":

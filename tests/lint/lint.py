@@ -23,6 +23,7 @@ SOURCES = {".hpp", ".cpp", ".cu", ".cuh", ".h", ".c"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
 MACHINE_PATH = re.compile(r"(?<![\w.])/(?:work|home)/\w")
 SKIPPED = 77
+CLANG_FORMAT = 14  # versions differ in taste; this is Debian 12's
 SHARED_ENGINES = {"cuszp"}  # a codec folder whose sources other codec folders may include
 
 
@@ -90,6 +91,10 @@ def format_faults(root, files):
     tool = shutil.which("clang-format")
     if tool is None:
         print("clang-format is not installed: formatting was not checked")
+        sys.exit(SKIPPED)
+    version = subprocess.run([tool, "--version"], capture_output=True, text=True).stdout
+    if f"version {CLANG_FORMAT}." not in version:
+        print(f"{version.strip()}: not version {CLANG_FORMAT}, whose taste counts: formatting was not checked")
         sys.exit(SKIPPED)
     sources = [str(path) for path in files if path.suffix in SOURCES]
     report = subprocess.run([tool, "--dry-run", "--style=file", *sources], cwd=root, capture_output=True, text=True)

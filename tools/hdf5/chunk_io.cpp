@@ -133,9 +133,9 @@ Status ChunkReader::read_with_library(std::uint64_t chunk, Bytes slot) {
   HOMZ_TRY(select(memory_space_, origin.data(), box));
   const hid_t type = native_type(dataset_->element->dtype);
   if (H5Dread(dataset_->id, type, memory_space_, file_space_, H5P_DEFAULT, slot.data()) >= 0) return Status();
+  const Status failed = failure("read the values");  // first: any call of the library clears its message
   const std::string filters = dataset_->filter_names();
-  return failure("read the values")
-      .within(grid_.place(box) + (filters.empty() ? "" : ", filters " + filters));
+  return failed.within(grid_.place(box) + (filters.empty() ? "" : ", filters " + filters));
 }
 
 Status ChunkReader::fetch(std::uint64_t chunk, std::size_t place) {

@@ -33,7 +33,15 @@ Result<ErrorBound> parse_requested(std::span<const unsigned> words) {
   if (words[3] > static_cast<unsigned>(BoundMode::psnr))
     return wrong(fmt::format("mode {} of the bound", words[3]));
   if (const Status status = validate(bound); !status.ok()) return wrong(status.message());
+  const double abs_error = value_of<double>(pair(words, 1));
+  if ((bound.mode == BoundMode::lossless && abs_error != 0) ||
+      (bound.mode == BoundMode::absolute && abs_error != bound.value))
+    return wrong(fmt::format("an absolute bound of {} where {} was asked for", abs_error, to_string(bound)));
   return bound;
+}
+
+std::string fill_text(const std::optional<std::uint64_t>& bits) {
+  return bits ? fmt::format("fill {:#x}", *bits) : "no fill";
 }
 
 Status parse_codec(const Registry& registry, std::span<const unsigned> words, ChunkCoding* coding) {
@@ -162,6 +170,11 @@ Result<OpenStream> open_chunk(const Registry& registry, const ChunkCoding& codin
                               to_string(field.dtype), open.header.big_endian_origin ? " big-endian" : "",
                               expected.shape_text(), to_string(expected.dtype),
                               coding.big_endian ? " big-endian" : ""));
+  if (open.header.abs_error > coding.abs_error || open.header.fill_bits != coding.fill_bits)
+    return Status(Code::corrupt_stream,
+                  fmt::format("the chunk was coded with a bound of {} and {}, the dataset promises {} and {}",
+                              open.header.abs_error, fill_text(open.header.fill_bits), coding.abs_error,
+                              fill_text(coding.fill_bits)));
   return open;
 }
 

@@ -51,11 +51,10 @@ class Compressor {
     if (!surveyed.ok()) return explain(surveyed.status());
     const ChunkCoding coding = coding_of(dataset, grid, choice, *surveyed);
     HOMZ_ASSIGN(Handle made, create(dataset, grid, coding, translator));
-    if (const Status status = transfer(dataset, grid, chunks, coding, made); !status.ok())
-      return explain(status);
+    HOMZ_TRY(transfer(dataset, grid, chunks, coding, made));
     fill_in(grid, chunks.size(), choice, coding, *surveyed, report);
     const std::uint64_t stored = H5Dget_storage_size(made), before = report->stored_bytes;
-    if (stored >= before && !choice.named) {
+    if (stored >= before && (!choice.named || stored > report->original_bytes)) {
       keep(fmt::format("would not become smaller: {} bytes instead of {}", stored, before), report);
       return Handle();
     }
@@ -90,15 +89,16 @@ class Compressor {
     HOMZ_ASSIGN(ChunkWriter writer, ChunkWriter::make(made, grid, coding, batch, options_.threads));
     HOMZ_ASSIGN(Buffer slots, Buffer::make(batch * coding.bytes()));
     HOMZ_ASSIGN(const LibraryFill padding, library_fill(dataset.properties, coding.dtype));
-    const std::uint64_t before = done_;
+    const std::uint64_t before = done_, bytes = dataset.values() * size_of(coding.dtype);
     for (std::size_t first = 0; first < chunks.size(); first += batch) {
       const auto part = std::span(chunks).subspan(first, std::min<std::size_t>(batch, chunks.size() - first));
       const Bytes data = slots.bytes().first(part.size() * coding.bytes());
-      HOMZ_TRY(reader.read(part, data, padding.value));
-      HOMZ_TRY(writer.write(part, data));
-      tell(before + dataset.values() * size_of(coding.dtype) * (first + part.size()) / chunks.size());
+      if (const Status status = reader.read(part, data, padding.value); !status.ok()) return explain(status);
+      if (const Status status = writer.write(part, data); !status.ok())
+        return status.code() == Code::io ? status : explain(status);
+      tell(before + bytes / chunks.size() * (first + part.size()));
     }
-    tell(before + dataset.values() * size_of(coding.dtype));
+    tell(before + bytes);
     return Status();
   }
 
@@ -136,7 +136,9 @@ class Compressor {
     report->abs_error = 0;
   }
 
+  // For failures that lie in the dataset or in what was asked for it.
   static Status explain(const Status& status) {
+    if (status.code() == Code::out_of_memory) return status;
     return Status(status.code(), status.message() + " (--exclude leaves the dataset as it is)");
   }
 
@@ -175,7 +177,7 @@ Result<FileReport> compress_file(const std::string& input, const std::string& ou
                                  const CompressOptions& options) {
   const QuietErrors quiet;
   auto report = no_throw([&] { return compress_open(input, output, options); });
-  if (!report.ok()) return report.status().within(fmt::format("'{}'", input));
+  if (!report.ok()) return about_file(report.status(), input, output);
   return report;
 }
 

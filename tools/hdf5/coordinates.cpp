@@ -14,7 +14,8 @@
 namespace homz::hdf5 {
 namespace {
 
-constexpr std::array kNamingAttributes = {"coordinates", "bounds", "climatology", "formula_terms"};
+constexpr std::array kNamingAttributes = {"coordinates", "bounds", "climatology", "formula_terms",
+                                          "cell_measures"};
 constexpr std::array<std::string_view, 12> kAngleUnits = {
     "degrees_north", "degree_north", "degrees_n", "degree_n", "degreesn", "degreen",
     "degrees_east",  "degree_east",  "degrees_e", "degree_e", "degreese", "degreee"};
@@ -81,7 +82,9 @@ std::string Coordinates::role(const Dataset& dataset) const {
     if (contains(kAngleUnits, unit) || unit.find(" since ") != std::string::npos)
       return fmt::format("units '{}'", *units);
   }
-  if (contains(kNames, lower_case(name(dataset.path)))) return "by its name";
+  const std::string own_name = lower_case(name(dataset.path));
+  if (contains(kNames, own_name) || own_name.ends_with("_bnds") || own_name.ends_with("_bounds"))
+    return "by its name";
   return "";
 }
 

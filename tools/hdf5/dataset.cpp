@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "codecs/builtin.hpp"
+#include "core/bits.hpp"
 #include "tools/hdf5/errors.hpp"
 #include "tools/hdf5/filter.hpp"
 
@@ -42,6 +43,24 @@ Status read_storage(Dataset* dataset) {
   return Status();
 }
 
+// Afterwards no product of extents can wrap, those of the chunks rounded up to cover the dataset included.
+Status check_size(const Dataset& dataset) {
+  std::uint64_t bytes = H5Tget_size(dataset.type), chunk_bytes = bytes;
+  bool fits = true;
+  for (std::size_t i = 0; i < dataset.extents.size(); ++i) {
+    const std::uint64_t chunk = dataset.chunk.empty() ? 1 : dataset.chunk[i];
+    std::uint64_t covered = dataset.extents[i];
+    if (covered == 0) return Status();
+    if (chunk == 0) return Status(Code::corrupt_stream, "a chunk without extent");
+    fits = fits && !__builtin_mul_overflow(ceil_div(covered, chunk), chunk, &covered) &&
+           !__builtin_mul_overflow(bytes, covered, &bytes) &&
+           !__builtin_mul_overflow(chunk_bytes, chunk, &chunk_bytes);
+  }
+  if (fits) return Status();
+  return Status(Code::corrupt_stream,
+                fmt::format("its extents ({}) make more than 2^64 bytes", fmt::join(dataset.extents, ", ")));
+}
+
 std::string filter_name(hid_t properties, unsigned place) {
   char name[64] = "";
   unsigned flags, config;
@@ -64,6 +83,7 @@ Result<Dataset> Dataset::open(hid_t file, const std::string& path) {
   dataset.element = float_type(dataset.type);
   HOMZ_TRY(read_extents(&dataset));
   HOMZ_TRY(read_storage(&dataset));
+  HOMZ_TRY(check_size(dataset));
   return dataset;
 }
 
@@ -79,13 +99,8 @@ std::uint64_t Dataset::values() const {
 }
 
 Result<ChunkCoding> Dataset::coding() const {
-  std::size_t count = 0;
-  unsigned flags, config;
-  if (H5Pget_filter_by_id2(properties, kFilterId, &flags, &count, nullptr, 0, nullptr, &config) < 0)
-    return failure("read the filter's parameters");
-  Words words(count);
-  if (H5Pget_filter_by_id2(properties, kFilterId, &flags, &count, words.data(), 0, nullptr, &config) < 0)
-    return failure("read the filter's parameters");
+  unsigned flags = 0;
+  HOMZ_ASSIGN(const Words words, stored_words(properties, &flags));
   HOMZ_ASSIGN(ChunkCoding coding, parse_all_words(registry(), words));
   const bool agrees =
       coding.extents.empty() ||

@@ -3,7 +3,6 @@
 
 #include <hdf5.h>
 
-#include <exception>
 #include <string>
 
 #include "core/status.hpp"
@@ -24,7 +23,8 @@ class QuietErrors {
   void* data_ = nullptr;
 };
 
-// "cannot <what>: <HDF5's innermost message>". Takes the message of the call that has just failed.
+// "cannot <what>: <the system's reason, or the first sentence of HDF5's innermost message>". Takes the
+// message of the call that has just failed.
 Status failure(const std::string& what, Code code = Code::io);
 
 // failure() unless the value that an HDF5 function returned tells success (not negative).
@@ -39,14 +39,8 @@ inline Result<Handle> own(hid_t returned, const char* what) {
   return Handle(returned);
 }
 
-// Runs `body`, which returns a Status or Result, so that no exception leaves it.
-template <class F>
-auto no_throw(F&& body) noexcept -> decltype(body()) {
-  try {
-    return body();
-  } catch (const std::exception& error) {
-    return Status(Code::out_of_memory, error.what());
-  }
-}
+// A failure with the name of the file that it is about, unless it is named already: the output if the disk is
+// full, else the input.
+Status about_file(const Status& status, const std::string& input, const std::string& output);
 
 }  // namespace homz::hdf5

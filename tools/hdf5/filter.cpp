@@ -9,7 +9,6 @@
 
 #include "codecs/builtin.hpp"
 #include "core/byte_order.hpp"
-#include "tools/hdf5/coding.hpp"
 #include "tools/hdf5/errors.hpp"
 #include "tools/hdf5/types.hpp"
 
@@ -62,18 +61,6 @@ htri_t can_apply(hid_t dcpl, hid_t type, hid_t) {
     if (!reason.empty()) push_error(reason);
     return reason.empty() ? 1 : 0;
   });
-}
-
-Result<Words> stored_words(hid_t dcpl, unsigned* flags) {
-  std::size_t count = 0;
-  unsigned config;
-  if (H5Pget_filter_by_id2(dcpl, kFilterId, flags, &count, nullptr, 0, nullptr, &config) < 0)
-    return failure("read the filter's parameters");
-  Words words(count);
-  if (H5Pget_filter_by_id2(dcpl, kFilterId, flags, &count, words.data(), 0, nullptr, &config) < 0)
-    return failure("read the filter's parameters");
-  words.resize(std::min(count, words.size()));
-  return words;
 }
 
 Result<ChunkCoding> local_coding(const Words& words, hid_t dcpl, hid_t type) {
@@ -184,6 +171,18 @@ const H5Z_class2_t& filter_class() noexcept {
       H5Z_CLASS_T_VERS, kFilterId, 1, 1, "homz", can_apply, set_local, filter,
   };
   return description;
+}
+
+Result<Words> stored_words(hid_t properties, unsigned* flags) {
+  std::size_t count = 0;
+  unsigned config;
+  if (H5Pget_filter_by_id2(properties, kFilterId, flags, &count, nullptr, 0, nullptr, &config) < 0)
+    return failure("read the filter's parameters");
+  Words words(count);
+  if (H5Pget_filter_by_id2(properties, kFilterId, flags, &count, words.data(), 0, nullptr, &config) < 0)
+    return failure("read the filter's parameters");
+  words.resize(std::min(count, words.size()));
+  return words;
 }
 
 Status register_filter() {

@@ -5,6 +5,7 @@
 #include <hdf5.h>
 
 #include "core/status.hpp"
+#include "tools/hdf5/coding.hpp"
 
 namespace homz::hdf5 {
 
@@ -13,6 +14,9 @@ inline constexpr H5Z_filter_t kFilterId = 473;
 
 // What H5Zregister and H5PLget_plugin_info want.
 const H5Z_class2_t& filter_class() noexcept;
+
+// The filter's parameters, and its flags, as a dataset's creation properties hold them.
+Result<Words> stored_words(hid_t properties, unsigned* flags);
 
 // Makes the filter known to the HDF5 library of this process; again and again does no harm.
 Status register_filter();

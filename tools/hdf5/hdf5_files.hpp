@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -22,7 +23,8 @@ Result<bool> is_hdf5(const std::string& path);
 // Told now and then how many bytes of data have been done, of how many.
 using Progress = std::function<void(std::uint64_t done, std::uint64_t total)>;
 
-// --dataset GLOB[=codec][@bound]: what to do with the datasets whose full path matches; later rules win.
+// --dataset GLOB[=codec][@bound]: what to do with the datasets of which a full path matches, that of any hard
+// link; later rules win. A rule that no dataset matches is an error.
 struct DatasetRule {
   std::string glob;                  // fnmatch(3) pattern over the full path, "/group/name"
   std::optional<std::string> codec;  // "cuszp2:mode=plain"
@@ -72,8 +74,9 @@ struct FileReport {
 // renames it.
 Result<FileReport> compress_file(const std::string& input, const std::string& output,
                                  const CompressOptions& options);
+// Refuses, before anything is written, compressed datasets that declare more than `max_bytes` of data in all.
 Result<FileReport> decompress_file(const std::string& input, const std::string& output, unsigned threads,
-                                   const Progress& progress);
+                                   std::uint64_t max_bytes, const Progress& progress);
 // What is in a file: nothing is decoded beyond the headers of chunks.
 Result<FileReport> inspect_file(const std::string& path);
 
@@ -101,8 +104,8 @@ class Reader {
 
  private:
   struct State;
-  explicit Reader(State* state);
-  State* state_;
+  explicit Reader(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
 };
 
 }  // namespace homz::hdf5

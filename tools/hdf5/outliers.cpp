@@ -8,8 +8,10 @@
 namespace homz::hdf5 {
 namespace {
 
-constexpr double kWideGap = 20;     // times the width of the values on either side of it
-constexpr double kLongTail = 1000;  // times the width of the middle 96 % of the values
+constexpr double kWideGap = 20;       // times the width of the values on either side of it
+constexpr double kFarAway = 10;       // times the width of all other values
+constexpr std::size_t kOften = 1000;  // one value of so many in the sample
+constexpr double kLongTail = 1000;    // times the width of the middle 96 % of the values
 
 // Halved before the subtraction: the difference of two doubles can overflow.
 double half_width(double low, double high) {
@@ -39,6 +41,19 @@ bool has_long_tail(const std::vector<double>& sorted) {
   return middle > 0 && half_width(sorted.front(), sorted.back()) > kLongTail * middle;
 }
 
+// True if `extreme`, the first or last of the sorted values, returns often and lies far from all others: a
+// marker.
+bool is_sentinel(const std::vector<double>& sorted, double extreme) {
+  const auto [first, last] = std::equal_range(sorted.begin(), sorted.end(), extreme);
+  const auto copies = static_cast<std::size_t>(last - first);
+  constexpr std::size_t kFewest = 3;  // one of them is the end of the range, which joined the sample
+  if (copies < kFewest || copies * kOften < sorted.size() || copies == sorted.size()) return false;
+  const bool low = first == sorted.begin();
+  const double near = low ? *last : *std::prev(first), far = low ? sorted.back() : sorted.front();
+  const double bulk = std::abs(half_width(near, far));
+  return bulk > 0 && std::abs(half_width(extreme, near)) > kFarAway * bulk;
+}
+
 // The shortest text that is read back as the same value of the type.
 std::string shortest(Dtype dtype, double value) {
   return dtype == Dtype::f32 ? fmt::format("{}", static_cast<float>(value)) : fmt::format("{}", value);
@@ -52,9 +67,15 @@ std::string outlier_warning(Dtype dtype, const ValueRange& range, std::vector<do
   sample.push_back(range.min);
   sample.push_back(range.max);
   std::sort(sample.begin(), sample.end());
-  if (!has_wide_gap(sample) && !has_long_tail(sample)) return "";
-  // The suspect is the extreme of the greater magnitude: fill values are chosen to stand out.
-  const double suspect = std::abs(range.min) > std::abs(range.max) ? range.min : range.max;
+  // The suspect is a marker, or the extreme of the greater magnitude: fill values are chosen to stand out.
+  double suspect = std::abs(range.min) > std::abs(range.max) ? range.min : range.max;
+  const double other = suspect == range.min ? range.max : range.min;
+  if (!is_sentinel(sample, suspect)) {
+    if (is_sentinel(sample, other))
+      suspect = other;
+    else if (!has_wide_gap(sample) && !has_long_tail(sample))
+      return "";
+  }
   const std::string name = shortest(dtype, suspect);
   return fmt::format(
       "outliers such as {} stretch the value range to {} .. {} (median {}): the resulting absolute bound is "

@@ -68,8 +68,9 @@ Result<Values> read_values(hid_t file, const std::string& path) {
     HOMZ_TRY(read_decoded(dataset, values.data.bytes()));
   } else if (H5Dread(dataset.id, native_type(dtype), H5S_ALL, H5S_ALL, H5P_DEFAULT,
                      values.data.bytes().data()) < 0) {
+    const Status failed = failure("read the values");  // first: any call of the library clears its message
     const std::string filters = dataset.filter_names();
-    return failure(filters.empty() ? "read the values" : fmt::format("read the values, filters {}", filters));
+    return filters.empty() ? failed : failed.within(fmt::format("filters {}", filters));
   }
   return values;
 }
@@ -140,25 +141,20 @@ Result<FileReport> inspect_file(const std::string& path) {
     result.output_bytes = result.input_bytes;
     return result;
   });
-  if (!report.ok()) return report.status().within(fmt::format("'{}'", path));
+  if (!report.ok()) return about_file(report.status(), path, "");
   return report;
 }
 
-Reader::Reader(State* state) : state_(state) {}
-Reader::Reader(Reader&& other) noexcept : state_(std::exchange(other.state_, nullptr)) {}
-Reader& Reader::operator=(Reader&& other) noexcept {
-  std::swap(state_, other.state_);
-  return *this;
-}
-Reader::~Reader() {
-  delete state_;
-}
+Reader::Reader(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Reader::Reader(Reader&&) noexcept = default;
+Reader& Reader::operator=(Reader&&) noexcept = default;
+Reader::~Reader() = default;
 
 Result<Reader> Reader::open(const std::string& path) {
   const QuietErrors quiet;
   return no_throw([&]() -> Result<Reader> {
     HOMZ_TRY(register_filter());
-    Reader reader(new State);
+    Reader reader(std::make_unique<State>());
     State& state = *reader.state_;
     state.file_name = path;
     HOMZ_ASSIGN(state.file, open_input(path));

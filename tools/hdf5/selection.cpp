@@ -4,6 +4,7 @@
 #include <fnmatch.h>
 
 #include <algorithm>
+#include <map>
 
 #include "codecs/builtin.hpp"
 #include "tools/hdf5/coordinates.hpp"
@@ -21,6 +22,25 @@ bool is_literal(const std::string& glob) {
   return glob.find_first_of("*?[\\") == std::string::npos;
 }
 
+// By dataset, the path of its object: the paths of all its hard links.
+using PathsOf = std::map<std::string, std::vector<std::string>>;
+
+PathsOf paths_of_datasets(const Tree& tree) {
+  PathsOf paths_of;
+  for (const Link& link : tree.links())
+    if (link.type == H5L_TYPE_HARD && tree.objects()[link.target].kind == Object::Kind::dataset)
+      paths_of[tree.objects()[link.target].path].push_back(tree.path(link));
+  return paths_of;
+}
+
+// For a pattern that matches nothing: paths begin with a slash, which is easily forgotten.
+std::string suggestion(const std::string& glob, const PathsOf& paths_of) {
+  for (const auto& [first, paths] : paths_of)
+    for (const std::string& path : paths)
+      if (matches("/" + glob, path)) return fmt::format("; did you mean '/{}'?", glob);
+  return "";
+}
+
 // Rules with their codecs looked up, so that a mistake in one shows before any work is done.
 class Rules {
  public:
@@ -35,15 +55,19 @@ class Rules {
     return rules;
   }
 
-  // Decides by the path alone.
-  Choice choose(const std::string& path) {
+  // Decides by the paths of a dataset alone.
+  Choice choose(const std::vector<std::string>& paths) {
+    const auto matches = [&](const std::string& glob) {
+      return std::any_of(paths.begin(), paths.end(),
+                         [&](const std::string& path) { return homz::hdf5::matches(glob, path); });
+    };
     Choice choice;
     choice.codec = codecs_[0];
     choice.bound = options_->bound;
     bool selected = options_->datasets.empty();
     for (std::size_t i = 0; i < options_->datasets.size(); ++i) {
       const DatasetRule& rule = options_->datasets[i];
-      if (!matches(rule.glob, path)) continue;
+      if (!matches(rule.glob)) continue;
       selected = used_[i] = true;
       choice.named = choice.named || is_literal(rule.glob);
       if (rule.codec) choice.codec = codecs_[i + 1];
@@ -51,7 +75,7 @@ class Rules {
     }
     if (!selected) choice.reason = "not selected by --dataset";
     for (std::size_t i = 0; i < options_->exclude.size(); ++i)
-      if (matches(options_->exclude[i], path)) {
+      if (matches(options_->exclude[i])) {
         choice.reason = "excluded by --exclude";
         used_[options_->datasets.size() + i] = true;
       }
@@ -59,14 +83,23 @@ class Rules {
     return choice;
   }
 
-  std::vector<std::string> warnings() const {
+  // Refuses a rule that no dataset matched.
+  Status check_used(const PathsOf& paths_of) const {
+    for (std::size_t i = 0; i < options_->datasets.size(); ++i) {
+      const std::string& glob = options_->datasets[i].glob;
+      if (!used_[i])
+        return Status(Code::invalid_argument,
+                      fmt::format("--dataset '{}' matches no dataset{}", glob, suggestion(glob, paths_of)));
+    }
+    return Status();
+  }
+
+  std::vector<std::string> warnings(const PathsOf& paths_of) const {
     std::vector<std::string> texts;
-    for (std::size_t i = 0; i < used_.size(); ++i) {
-      if (used_[i]) continue;
-      const std::size_t rules = options_->datasets.size();
-      texts.push_back(i < rules
-                          ? fmt::format("--dataset '{}' matches no dataset", options_->datasets[i].glob)
-                          : fmt::format("--exclude '{}' matches no dataset", options_->exclude[i - rules]));
+    for (std::size_t i = 0; i < options_->exclude.size(); ++i) {
+      const std::string& glob = options_->exclude[i];
+      if (!used_[options_->datasets.size() + i])
+        texts.push_back(fmt::format("--exclude '{}' matches no dataset{}", glob, suggestion(glob, paths_of)));
     }
     return texts;
   }
@@ -108,8 +141,14 @@ std::string impossible(const Dataset& dataset) {
   return "";
 }
 
+Status check_exactness(const Choice& choice) {
+  const CodecInfo& info = choice.codec.codec->info();
+  if (info.lossless || choice.bound.mode != BoundMode::lossless) return Status();
+  return Status(Code::invalid_argument, fmt::format("{} is lossy; use =zstd for exact values", info.name));
+}
+
 std::string unwise(const Dataset& dataset, const Coordinates& coordinates) {
-  if (dataset.is_ours()) return "already compressed by homz";
+  if (dataset.is_ours()) return "already compressed by homz: decompress it first; errors add up";
   if (dataset.values() * dataset.value_bytes() < kSmallest)
     return fmt::format("smaller than {} bytes", kSmallest);
   const std::string role = coordinates.role(dataset);
@@ -121,24 +160,27 @@ std::string unwise(const Dataset& dataset, const Coordinates& coordinates) {
 Result<Selection> Selection::make(hid_t file, const Tree& tree, const CompressOptions& options) {
   Selection selection;
   HOMZ_ASSIGN(Rules rules, Rules::make(options));
+  const PathsOf paths_of = paths_of_datasets(tree);
   HOMZ_ASSIGN(const Coordinates coordinates, Coordinates::find(file, tree));
   for (const Object& object : tree.objects()) {
     if (object.kind != Object::Kind::dataset) continue;
     const auto opened = Dataset::open(file, object.path);
     if (!opened.ok()) return opened.status().within(fmt::format("dataset '{}'", object.path));
-    Choice choice = rules.choose(object.path);
+    Choice choice = rules.choose(paths_of.at(object.path));
     if (const std::string reason = impossible(*opened); !reason.empty())
       choice.reason = reason;
     else if (choice.reason.empty() && !choice.named)
       choice.reason = unwise(*opened, coordinates);
     if (choice.reason.empty()) {
+      HOMZ_TRY(check_exactness(choice).within(fmt::format("dataset '{}'", object.path)));
       selection.bytes_ += opened->values() * opened->value_bytes();
       if (opened->is_ours())
         choice.warnings.push_back("it was compressed by homz before: the errors of both times add up");
     }
     selection.choices_.emplace(object.path, std::move(choice));
   }
-  selection.warnings_ = rules.warnings();
+  HOMZ_TRY(rules.check_used(paths_of));
+  selection.warnings_ = rules.warnings(paths_of);
   return selection;
 }
 

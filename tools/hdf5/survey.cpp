@@ -17,12 +17,24 @@ namespace {
 
 constexpr double kNetcdfFill = 9.969209968386869e36;  // NC_FILL_FLOAT and NC_FILL_DOUBLE
 
-std::uint64_t bits_in(Dtype dtype, double value) {
-  return dtype == Dtype::f32 ? bits_of(static_cast<float>(value)) : bits_of(value);
+Result<std::uint64_t> bits_in(Dtype dtype, double value) {
+  if (dtype == Dtype::f64) return bits_of(value);
+  constexpr double kMost = std::numeric_limits<float>::max();
+  constexpr double kFirstBeyond = 0x1.ffffffp127;  // less rounds to kMost, as does its own shortest text
+  if (std::isfinite(value) && std::abs(value) >= kFirstBeyond)
+    return Status(Code::invalid_argument,
+                  fmt::format("--fill {} is beyond the range of its type, f32", value));
+  if (std::isfinite(value)) value = std::clamp(value, -kMost, kMost);
+  return std::uint64_t{bits_of(static_cast<float>(value))};
 }
 
 std::uint64_t bits_at(Dtype dtype, const std::byte* value) {
   return dtype == Dtype::f32 ? bits_of(load_value<float>(value)) : bits_of(load_value<double>(value));
+}
+
+// Negative without values, infinite where it is more than a double holds.
+double width(const ValueRange& range) {
+  return range.max - range.min;
 }
 
 struct Found {
@@ -40,14 +52,16 @@ class Surveyor {
         fill_bits_(fill_bits),
         threads_(threads) {}
 
-  Result<Found> run(std::span<const std::uint64_t> chunks) {
+  // Stops early once the range is as wide as `enough`, if that is given.
+  Result<Found> run(std::span<const std::uint64_t> chunks, std::optional<double> enough) {
     const std::uint64_t chunk_bytes = grid_.chunk_values() * size_of(dtype_);
     const std::uint64_t batch = batch_chunks(grid_, chunk_bytes);
     HOMZ_ASSIGN(ChunkReader reader, ChunkReader::make(dataset_, grid_, threads_));
     HOMZ_ASSIGN(Buffer slots, Buffer::make(batch * chunk_bytes));
     step_ = std::max<std::uint64_t>(1, chunks.size() * grid_.chunk_values() / kSample) |
             1;  // odd: misses no column
-    for (std::size_t first = 0; first < chunks.size(); first += batch) {
+    for (std::size_t first = 0; first < chunks.size() && !(enough && width(found_.range) >= *enough);
+         first += batch) {
       const auto part = chunks.subspan(first, std::min<std::size_t>(batch, chunks.size() - first));
       const Bytes data = slots.bytes().first(part.size() * chunk_bytes);
       HOMZ_TRY(reader.read(part, data, padding()));
@@ -108,25 +122,29 @@ Result<Survey> survey(const Dataset& dataset, const ChunkGrid& grid, const std::
                       const ErrorBound& bound, const Fill& fill, unsigned threads) {
   const Dtype dtype = dataset.element->dtype;
   Survey result;
-  if (fill.policy == Fill::Policy::value) result.fill_bits = bits_in(dtype, fill.value);
+  if (fill.policy == Fill::Policy::value) {
+    HOMZ_ASSIGN(result.fill_bits, bits_in(dtype, fill.value));
+  }
   if (fill.policy == Fill::Policy::automatic) result.fill_bits = declared_fill(dataset);
   if (bound.mode == BoundMode::lossless) return result;
   const bool needs_range = bound.mode == BoundMode::relative || bound.mode == BoundMode::psnr;
   const bool seeks_default = fill.policy == Fill::Policy::automatic && !result.fill_bits;
-  Found found;
-  if (needs_range || seeks_default) {
-    const std::uint64_t default_fill = bits_in(dtype, kNetcdfFill);
-    Surveyor surveyor(dataset, grid, seeks_default ? default_fill : result.fill_bits, threads);
-    HOMZ_ASSIGN(found, surveyor.run(chunks));
-    if (seeks_default && found.range.fill != 0) {
-      result.fill_bits = default_fill;
-      result.warnings.push_back(fmt::format(
-          "{} values are {}, netCDF's default fill value, though no attribute declares it: they are kept "
-          "exactly and out of the value range (--fill none if they are data)",
-          found.range.fill, value_of_bits(dtype, default_fill)));
-    }
+  HOMZ_ASSIGN(const std::uint64_t default_fill, bits_in(dtype, kNetcdfFill));
+  Surveyor surveyor(dataset, grid, seeks_default ? default_fill : result.fill_bits, threads);
+  const bool needs_all = needs_range || seeks_default;
+  HOMZ_ASSIGN(Found found, surveyor.run(chunks, needs_all ? std::nullopt : std::optional(bound.value)));
+  if (seeks_default && found.range.fill != 0) {
+    result.fill_bits = default_fill;
+    result.warnings.push_back(fmt::format(
+        "{} values are {}, netCDF's default fill value, though no attribute declares it: they are kept "
+        "exactly and out of the value range (--fill none if they are data)",
+        found.range.fill, value_of_bits(dtype, default_fill)));
   }
   HOMZ_ASSIGN(result.abs_error, resolve(bound, found.range));
+  if (width(found.range) > 0 && result.abs_error > width(found.range))
+    result.warnings.push_back(
+        fmt::format("the bound {} exceeds the value range ({} .. {}): the field becomes flat",
+                    result.abs_error, found.range.min, found.range.max));
   if (needs_range) {
     const std::string warning =
         outlier_warning(dtype, found.range, std::move(found.sample), result.abs_error);

@@ -18,7 +18,7 @@ struct Survey {
   std::vector<std::string> warnings;
 };
 
-// `chunks`: those that exist. Reads the values only if bound or fill value depend on them.
+// `chunks`: those that exist. Reads all values only if bound or fill value depend on them.
 Result<Survey> survey(const Dataset& dataset, const ChunkGrid& grid, const std::vector<std::uint64_t>& chunks,
                       const ErrorBound& bound, const Fill& fill, unsigned threads);
 

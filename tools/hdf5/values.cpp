@@ -113,6 +113,8 @@ Result<Elements> Elements::prepare(Handle file_type, Handle space) {
   if (__builtin_mul_overflow(elements.count_, elements.layout_.size, &bytes))
     return Status(Code::out_of_memory, "the elements do not fit in memory");
   HOMZ_ASSIGN(elements.data_, Buffer::make(bytes));
+  elements.holds_lists_ =
+      bytes != 0 && (elements.layout_.has(Layout::Kind::list) || elements.layout_.has(Layout::Kind::string));
   // Lists that were not read must not be freed, nor followed.
   if (bytes != 0 && elements.layout_.kind != Layout::Kind::plain) std::memset(elements.data(), 0, bytes);
   return elements;
@@ -124,8 +126,6 @@ Result<Elements> Elements::read_attribute(hid_t attribute) {
   HOMZ_ASSIGN(Elements elements, prepare(std::move(type), std::move(space)));
   if (elements.count_ != 0)
     HOMZ_TRY(check(H5Aread(attribute, elements.type_, elements.data()), "read the attribute"));
-  elements.holds_lists_ = elements.count_ != 0 && (elements.layout_.has(Layout::Kind::list) ||
-                                                   elements.layout_.has(Layout::Kind::string));
   return elements;
 }
 
@@ -136,8 +136,6 @@ Result<Elements> Elements::read_dataset(hid_t dataset) {
   if (elements.count_ != 0)
     HOMZ_TRY(check(H5Dread(dataset, elements.type_, H5S_ALL, H5S_ALL, H5P_DEFAULT, elements.data()),
                    "read the values"));
-  elements.holds_lists_ = elements.count_ != 0 && (elements.layout_.has(Layout::Kind::list) ||
-                                                   elements.layout_.has(Layout::Kind::string));
   return elements;
 }
 

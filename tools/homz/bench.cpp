@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <set>
 
 #include "codecs/builtin.hpp"
 #include "core/text.hpp"
@@ -11,9 +12,11 @@
 #include "data/synthetic.hpp"
 #include "tools/homz/arguments.hpp"
 #include "tools/homz/command.hpp"
+#include "tools/homz/guard.hpp"
 #include "tools/homz/input_file.hpp"
 #include "tools/homz/measurement.hpp"
 #include "tools/homz/reports.hpp"
+#include "tools/homz/rules.hpp"
 #include "tools/homz/text_output.hpp"
 
 namespace homz::cli {
@@ -29,7 +32,7 @@ scan for the value range; memcpy is timed on the same buffers with the same thre
 
 struct Arguments {
   std::string file;
-  Argument data, count, threads, repeat;
+  Argument data, count, fill, threads, repeat;
   BoundArguments bound;
   RawArguments raw;
   std::vector<std::string> codecs, datasets;
@@ -38,6 +41,7 @@ struct Arguments {
 
 struct Task {
   ErrorBound bound;
+  hdf5::Fill fill;
   std::vector<std::pair<std::string, CodecChoice>> codecs;
   std::vector<unsigned> threads;
   unsigned repeats = 5;
@@ -61,6 +65,7 @@ Result<Task> understand(const Arguments& given) {
   Task task;
   HOMZ_ASSIGN(const auto bound, given.bound.parse());
   task.bound = bound.value_or(ErrorBound{BoundMode::relative, 1e-3});
+  HOMZ_ASSIGN(task.fill, parse_fill(given.fill));
   HOMZ_ASSIGN(task.threads, parse_thread_list(given.threads));
   if (given.repeat.given()) {
     const auto repeats = parse_unsigned(given.repeat.text);
@@ -130,8 +135,9 @@ Result<std::vector<Sample>> file_samples(const Arguments& given) {
   HOMZ_ASSIGN(const auto layout, given.raw.parse());
   if (content == Content::hdf5) return hdf5_samples(given);
   if (content == Content::stream || !layout)
-    return usage_error(fmt::format("{}: give an HDF5 file, or a raw binary one with --type and --shape",
-                                   printable(given.file)));
+    return usage_error(fmt::format(
+        "{}: {}", printable(given.file),
+        foreign_format(file).value_or("give an HDF5 file, or a raw binary one with --type and --shape")));
   if (layout->field.count() == 0) return usage_error("there is nothing to measure in a field without values");
   Progress progress(given.json || given.csv);
   HOMZ_ASSIGN(Buffer data, read_raw(file, *layout, progress));
@@ -235,13 +241,23 @@ std::string table_of(const std::vector<Measurement>& all) {
   return table.text();
 }
 
-Result<Exit> run(const Arguments& given) {
-  if (given.json && given.csv) return usage_error("--json and --csv exclude each other");
-  HOMZ_ASSIGN(const Task task, understand(given));
-  HOMZ_ASSIGN(const std::vector<Sample> samples, collect_samples(given));
+// Told once a dataset, by the first lossy codec.
+void print_warnings(const std::vector<Measurement>& all) {
+  std::set<std::string> told;
+  for (const Measurement& m : all)
+    for (const std::string& warning : m.verdict.warnings)
+      if (told.insert(m.dataset).second) warn(fmt::format("{}: {}", m.dataset, warning));
+}
+
+Result<Exit> work(const Arguments& given, const Task& task) {
+  HOMZ_ASSIGN(std::vector<Sample> samples, collect_samples(given));
+  for (Sample& sample : samples) {
+    HOMZ_ASSIGN(sample.fill_bits, fill_bits_in(sample.field.dtype, task.fill, sample.fill_bits));
+  }
   Progress progress(given.json || given.csv);
   HOMZ_ASSIGN(const std::vector<Measurement> all, measure_all(task, samples, progress));
   progress.clear();
+  print_warnings(all);
   const bool ok = std::all_of(all.begin(), all.end(), [](const Measurement& m) { return m.verdict.ok; });
   if (given.json) {
     Json results = Json::array();
@@ -252,6 +268,16 @@ Result<Exit> run(const Arguments& given) {
     print(given.csv ? csv_of(all) : table_of(all));
   }
   return ok ? kOk : kDiffers;
+}
+
+Result<Exit> run(const Arguments& given) {
+  if (given.json && given.csv) return usage_error("--json and --csv exclude each other");
+  HOMZ_ASSIGN(const Task task, understand(given));
+  const Action action = [&] { return work(given, task); };
+  if (given.file.empty() || given.data.given()) return action();
+  HOMZ_ASSIGN(const InputFile file, InputFile::open(given.file));
+  HOMZ_ASSIGN(const Content content, recognise(file));
+  return content == Content::hdf5 ? run_guarded(given.file, action) : action();
 }
 
 }  // namespace
@@ -272,6 +298,8 @@ void add_bench(CLI::App& app, Action& action) {
       ->allow_extra_args(false);
   given->bound.add_to(command, "error bound of lossy codecs (default --rel 1e-3)");
   given->raw.add_to(command);
+  add_argument(command, "--fill", given->fill, "V|auto|none",
+               "value that marks missing data; auto takes it from the file's attributes (default)");
   add_argument(command, "--threads", given->threads, "N,...",
                "numbers of threads; 0, the default, is one a core");
   add_argument(command, "--repeat", given->repeat, "R", "timed runs of each; default 5");

@@ -24,7 +24,7 @@ int run_to_the_end(const Action& action) {
 int complain(const std::string& message, Exit exit) {
   std::string line = message;  // one line, whatever a library has put in
   std::replace(line.begin(), line.end(), '\n', ' ');
-  fmt::print(stderr, "homz: {}\n", line);
+  fmt::print(stderr, "homz: {}\n", printable(line));
   return exit;
 }
 

@@ -8,6 +8,7 @@
 #include "tools/hdf5/hdf5_files.hpp"
 #include "tools/homz/arguments.hpp"
 #include "tools/homz/command.hpp"
+#include "tools/homz/field_warnings.hpp"
 #include "tools/homz/guard.hpp"
 #include "tools/homz/input_file.hpp"
 #include "tools/homz/output_file.hpp"
@@ -22,7 +23,10 @@ constexpr const char* kExamples = R"(Examples:
   homz compress run.h5 small.h5 --rel 1e-4
   homz compress run.nc small.nc --abs 0.01 --dataset '/T*' --dataset '/precip=zstd'
   homz compress run.h5 small.h5 --rel 1e-4 --exclude '/grid/*' --fill 1e20
-  homz compress field.f32 field.homz --type f32 --shape 100x500x500 --abs 1e-3)";
+  homz compress field.f32 field.homz --type f32 --shape 100x500x500 --abs 1e-3
+
+--dataset restricts compression to the datasets that match. To compress all of them, some with a bound of their own:
+  homz compress run.h5 small.h5 --rel 1e-4 --dataset '*' --dataset '/T*@abs:0.01' --dataset '/mask=zstd@lossless')";
 
 struct Arguments {
   std::string input, output, codec = "cuszp2";
@@ -65,15 +69,20 @@ ErrorBound bound_or_lossless(const Task& task) {
   return task.bound.value_or(ErrorBound{BoundMode::lossless, 0});
 }
 
-Result<Compressed> encode(const Task& task, const Field& field, ConstBytes data) {
-  std::optional<std::uint64_t> fill_bits;
-  if (task.fill.policy == hdf5::Fill::Policy::value) {
-    HOMZ_ASSIGN(fill_bits, fill_bits_of(field.dtype, task.fill.value));
-  }
+Result<Compressed> encode(const Task& task, const Field& field, ConstBytes data,
+                          std::vector<std::string>* warnings) {
+  HOMZ_ASSIGN(const std::optional<std::uint64_t> fill_bits,
+              fill_bits_in(field.dtype, task.fill, std::nullopt));
   const Exec exec = host(task.threads);
   const ErrorBound bound = bound_or_lossless(task);
   Compression compression{task.codec, field, 0, bound, fill_bits, task.raw->big_endian};
-  HOMZ_ASSIGN(compression.abs_error, resolve(bound, value_range(field, data, fill_bits, exec)));
+  const ValueRange range = value_range(field, data, fill_bits, exec);
+  HOMZ_ASSIGN(compression.abs_error, resolve(bound, range));
+  if (!task.codec.codec->info().lossless) {
+    for (const auto& warning :
+         {outliers_in(field, data, fill_bits, bound, range, compression.abs_error), flattened(bound, range)})
+      if (warning) warnings->push_back(*warning);
+  }
   HOMZ_ASSIGN(const StreamFootprint needs, footprint(compression, exec));
   Compressed result;
   HOMZ_ASSIGN(result.buffer, Buffer::make(needs.stream_bytes));
@@ -86,12 +95,14 @@ Result<FileReport> compress_raw(const Task& task, const InputFile& input, Output
                                 Progress& progress) {
   HOMZ_ASSIGN(const Buffer data, read_raw(input, *task.raw, progress));
   progress.begin("compressing", 0);
-  const auto compressed = encode(task, task.raw->field, data.bytes());
+  std::vector<std::string> warnings;
+  const auto compressed = encode(task, task.raw->field, data.bytes(), &warnings);
   if (!compressed.ok()) return compressed.status().within(printable(input.path()));
   HOMZ_TRY(output.write(compressed->stream(), progress));
   HOMZ_ASSIGN(const StreamHeader header, load(compressed->stream()));
   FileReport report;
   report.datasets.push_back(report_of(header, input.path()));
+  report.datasets.back().warnings = std::move(warnings);
   report.input_bytes = input.size();
   report.output_bytes = compressed->bytes;
   return report;
@@ -106,6 +117,10 @@ Result<FileReport> compress_hdf5(const Task& task, const InputFile& input, Outpu
   options.exclude = task.given.exclude;
   options.fill = task.fill;
   options.threads = task.threads;
+  if (!task.rules.empty()) {
+    HOMZ_ASSIGN(const FileReport there, hdf5::inspect_file(input.path()));
+    HOMZ_TRY(require_matches(task.rules, there).within(printable(input.path())));
+  }
   std::uint64_t known_total = 0;
   options.progress = [&](std::uint64_t done, std::uint64_t total) {
     if (total != known_total) progress.begin("compressing", known_total = total);
@@ -122,10 +137,10 @@ Status check_content(const Task& task, const InputFile& input, Content content) 
     return usage_error(fmt::format("{}: is an HDF5 file; --type and --shape are for raw binary files", name));
   if (content == Content::hdf5) return Status();
   if (!task.raw)
-    return usage_error(
-        fmt::format("{}: neither HDF5 nor netCDF-4; for a raw binary file give --type and --shape, "
-                    "such as --type f32 --shape 100x500x500",
-                    name));
+    return usage_error(fmt::format(
+        "{}: {}", name,
+        foreign_format(input).value_or("neither HDF5 nor netCDF-4; for a raw binary file give --type and "
+                                       "--shape, such as --type f32 --shape 100x500x500")));
   if (!task.rules.empty() || !task.given.exclude.empty())
     return usage_error(
         fmt::format("{}: is a raw binary file; --dataset and --exclude are for HDF5 files", name));
@@ -140,6 +155,7 @@ Result<Exit> do_it(const Task& task, const InputFile& input, Content content, Ou
                                            : compress_raw(task, input, output, progress));
   HOMZ_TRY(output.commit());
   progress.clear();
+  print_warnings(report);
   if (given.json)
     print_json(json_of(report, given.input, given.output));
   else if (!given.quiet)
@@ -173,8 +189,9 @@ void add_compress(CLI::App& app, Action& action) {
   command
       .add_option(
           "--dataset", given->datasets,
-          "HDF5: compress only datasets whose path matches, with a codec and bound of their own if given "
-          "(abs:E, rel:R, psnr:D); repeatable, the last match wins")
+          "HDF5: compress only datasets whose path, such as /group/T, matches, with a codec and bound "
+          "(abs:E, rel:R, psnr:D; lossless of a lossless codec) of their own if given; repeatable: a later "
+          "match that states a codec or bound wins over an earlier one")
       ->type_name("GLOB[=codec][@bound]")
       ->allow_extra_args(false);
   command.add_option("--exclude", given->exclude, "HDF5: leave datasets whose path matches; repeatable")
@@ -188,7 +205,7 @@ void add_compress(CLI::App& app, Action& action) {
   add_argument(command, "--threads", given->threads, "N", "worker threads; 0, the default, is one a core");
   command.add_flag("--json", given->json, "report as JSON");
   command.add_flag("--force", given->force, "replace an output that exists");
-  command.add_flag("-q,--quiet", given->quiet, "no report, no progress");
+  command.add_flag("-q,--quiet", given->quiet, "no report, no progress; warnings are told");
   command.footer(kExamples);
   command.callback([given, &action] { action = [given] { return run(*given); }; });
 }

@@ -1,6 +1,5 @@
 // homz decompress: a stream to raw binary, HDF5 to HDF5 that needs no plugin.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <memory>
 
@@ -11,6 +10,7 @@
 #include "tools/homz/command.hpp"
 #include "tools/homz/guard.hpp"
 #include "tools/homz/input_file.hpp"
+#include "tools/homz/memory_limit.hpp"
 #include "tools/homz/output_file.hpp"
 #include "tools/homz/reports.hpp"
 #include "tools/homz/text_output.hpp"
@@ -24,26 +24,10 @@ constexpr const char* kExamples = R"(Examples:
 
 struct Arguments {
   std::string input, output;
-  Argument threads, max_bytes;
+  Argument threads;
+  LimitArgument limit;
   bool json = false, force = false, quiet = false;
 };
-
-std::uint64_t physical_memory() {
-  const long pages = ::sysconf(_SC_PHYS_PAGES), size = ::sysconf(_SC_PAGESIZE);
-  return pages > 0 && size > 0 ? static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(size)
-                               : UINT64_MAX;
-}
-
-// A stream that declares absurdly much is hostile or not for this machine: it is refused before memory is
-// taken.
-Status check_limit(std::uint64_t declared, std::optional<std::uint64_t> limit) {
-  const std::uint64_t most = limit.value_or(physical_memory());
-  if (declared <= most) return Status();
-  return Status(
-      Code::capacity,
-      fmt::format("the stream declares {} bytes of data, more than {} of {} bytes; raise it with --max-bytes",
-                  declared, limit ? "the limit" : "this machine's memory", most));
-}
 
 Result<FileReport> decompress_stream(const InputFile& input, OutputFile& output, unsigned threads,
                                      std::optional<std::uint64_t> limit, Progress& progress) {
@@ -66,10 +50,11 @@ Result<FileReport> decompress_stream(const InputFile& input, OutputFile& output,
   return report;
 }
 
+// HDF5 passes through memory in parts: without a limit given, any size is fine.
 Result<FileReport> decompress_hdf5(const InputFile& input, OutputFile& output, unsigned threads,
-                                   Progress& progress) {
+                                   std::optional<std::uint64_t> limit, Progress& progress) {
   std::uint64_t known_total = 0;
-  return hdf5::decompress_file(input.path(), output.temporary(), threads,
+  return hdf5::decompress_file(input.path(), output.temporary(), threads, limit.value_or(UINT64_MAX),
                                [&](std::uint64_t done, std::uint64_t total) {
                                  if (total != known_total)
                                    progress.begin("decompressing", known_total = total);
@@ -93,9 +78,7 @@ Result<Task> understand(const Arguments& given) {
   task.given = given;
   HOMZ_TRY(require_name("output", given.output));
   HOMZ_ASSIGN(task.threads, parse_threads(given.threads));
-  if (given.max_bytes.given()) {
-    HOMZ_ASSIGN(task.limit, parse_amount("--max-bytes", given.max_bytes.text));
-  }
+  HOMZ_ASSIGN(task.limit, given.limit.parse());
   return task;
 }
 
@@ -104,10 +87,11 @@ Result<Exit> do_it(const Task& task, const InputFile& input, Content content, Ou
   Progress progress(given.quiet || given.json);
   HOMZ_ASSIGN(const FileReport report,
               content == Content::hdf5
-                  ? decompress_hdf5(input, output, task.threads, progress)
+                  ? decompress_hdf5(input, output, task.threads, task.limit, progress)
                   : decompress_stream(input, output, task.threads, task.limit, progress));
   HOMZ_TRY(output.commit());
   progress.clear();
+  print_warnings(report);
   if (given.json)
     print_json(json_of(report, given.input, given.output));
   else if (!given.quiet)
@@ -121,8 +105,9 @@ Result<Exit> run(const Arguments& given) {
   HOMZ_ASSIGN(const Content content, recognise(input));
   if (content == Content::raw)
     return Status(Code::corrupt_stream,
-                  fmt::format("{}: neither a homz stream nor HDF5; is it the compressed file?",
-                              printable(given.input)));
+                  fmt::format("{}: {}", printable(given.input),
+                              foreign_format(input).value_or(
+                                  "neither a homz stream nor HDF5; is it the compressed file?")));
   HOMZ_ASSIGN(OutputFile output, OutputFile::create(given.output, input, given.force));
   const Action work = [&] { return do_it(task, input, content, output); };
   return content == Content::hdf5 ? run_guarded(given.input, work) : work();
@@ -131,17 +116,17 @@ Result<Exit> run(const Arguments& given) {
 }  // namespace
 
 void add_decompress(CLI::App& app, Action& action) {
-  CLI::App& command =
-      *app.add_subcommand("decompress", "Restore a raw binary file, or an HDF5 file without filters");
+  CLI::App& command = *app.add_subcommand("decompress",
+                                          "Restore a raw binary file, or an HDF5 file that is read without "
+                                          "homz; what homz did not compress keeps its filters");
   const auto given = std::make_shared<Arguments>();
   command.add_option("input", given->input, "homz stream or HDF5 file")->required()->type_name("IN");
   command.add_option("output", given->output, "raw binary file or HDF5 file")->required()->type_name("OUT");
   add_argument(command, "--threads", given->threads, "N", "worker threads; 0, the default, is one a core");
-  add_argument(command, "--max-bytes", given->max_bytes, "N",
-               "refuse streams that declare more data; default: the machine's memory; suffixes K, M, G, T");
+  given->limit.add_to(command);
   command.add_flag("--json", given->json, "report as JSON");
   command.add_flag("--force", given->force, "replace an output that exists");
-  command.add_flag("-q,--quiet", given->quiet, "no report, no progress");
+  command.add_flag("-q,--quiet", given->quiet, "no report, no progress; warnings are told");
   command.footer(kExamples);
   command.callback([given, &action] { action = [given] { return run(*given); }; });
 }

@@ -110,6 +110,7 @@ Check check_plugins(const PluginSearch& search) {
                         d.has_homz ? " (has homz)"
                         : d.usable ? " (without homz)"
                                    : " (" + d.problem + ")");
+  if (!search.remark.empty()) text += (text.empty() ? "" : "; ") + search.remark;
   return {"plugin search", true, text};
 }
 

@@ -29,6 +29,8 @@ static_assert(std::atomic<pid_t>::is_always_lock_free);
 }
 
 Status crash(const std::string& path, int signal) {
+  if (signal == SIGKILL)
+    return Status(Code::io, fmt::format("{}: the work was killed (out of memory?)", printable(path)));
   return Status(Code::io,
                 fmt::format("{}: the HDF5 library crashed (signal {}); a full disk, a limit on file "
                             "sizes or a damaged file leads to that",

@@ -94,6 +94,7 @@ std::string chunks_text(const FileReport& report) {
 
 Result<Exit> hdf5_info(const Arguments& given) {
   HOMZ_ASSIGN(const FileReport report, hdf5::inspect_file(given.file));
+  print_warnings(report);
   if (given.json) {
     Json json = {{"file", given.file}, {"kind", "HDF5"}};
     json.update(json_of(report, given.file, ""));
@@ -120,9 +121,10 @@ Result<Exit> run(const Arguments& given) {
       break;
   }
   return Status(Code::corrupt_stream,
-                fmt::format("{}: neither a homz stream nor HDF5; a raw binary file tells nothing "
-                            "about itself",
-                            printable(given.file)));
+                fmt::format("{}: {}", printable(given.file),
+                            foreign_format(file).value_or(
+                                "neither a homz stream nor HDF5; a raw binary file tells nothing about "
+                                "itself")));
 }
 
 }  // namespace

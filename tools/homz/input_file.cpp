@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <string_view>
 #include <utility>
 
 #include "core/byte_order.hpp"
@@ -131,6 +132,17 @@ Result<Content> recognise(const InputFile& file) {
   const auto is_hdf5 = hdf5::is_hdf5(file.path());
   if (!is_hdf5.ok()) return is_hdf5.status();
   return *is_hdf5 ? Content::hdf5 : Content::raw;
+}
+
+std::optional<std::string> foreign_format(const InputFile& file) {
+  const auto head = file.read_first(4);
+  if (!head.ok() || head->size() < 4) return std::nullopt;
+  const std::string_view magic(reinterpret_cast<const char*>(head->bytes().data()), 4);
+  if (magic == "CDF\1" || magic == "CDF\2" || magic == "CDF\5")
+    return "a netCDF-3 file; convert it first: nccopy -k nc4 IN OUT";
+  if (magic.starts_with("\x1f\x8b")) return "a gzip file; decompress it first";
+  if (magic == "GRIB") return "a GRIB file; GRIB is not supported";
+  return std::nullopt;
 }
 
 Result<Buffer> read_raw(const InputFile& file, const RawLayout& layout, Progress& progress) {

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "core/buffer.hpp"
@@ -41,6 +42,10 @@ class InputFile {
 enum class Content { raw, stream, hdf5 };
 
 Result<Content> recognise(const InputFile& file);
+
+// Of a file that is taken for raw: what its first bytes show it to be instead, and what to do. Nothing where
+// they show nothing; values of a raw file can look like that by chance.
+std::optional<std::string> foreign_format(const InputFile& file);
 
 // The values of a raw file in the machine's byte order. Error: a size that does not suit the layout, with
 // both numbers and what would suit.

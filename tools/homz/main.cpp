@@ -34,7 +34,10 @@ void assemble(CLI::App& app, Action& action) {
 
 int usage_failure(const CLI::App& app, const CLI::ParseError& error, const char* first) {
   const auto chosen = app.get_subcommands();
-  if (chosen.empty() && (first == nullptr || first[0] == '-'))
+  if (chosen.empty() && first != nullptr && first[0] == '-')
+    return complain(fmt::format("unknown option '{}' in front of a subcommand; see homz --help", first),
+                    kUsage);
+  if (chosen.empty() && first == nullptr)
     return complain("a subcommand is required; see homz --help", kUsage);
   if (chosen.empty())
     return complain(fmt::format("unknown subcommand '{}'; see homz --help", printable(first)), kUsage);

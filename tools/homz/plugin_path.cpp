@@ -60,14 +60,19 @@ std::string first_problem(const PluginSearch& search) {
       std::find_if(all.begin(), all.end(), [](const PluginDirectory& d) { return d.has_homz; });
   // Directories behind the plugin do no harm.
   const auto bad = std::find_if(all.begin(), found, [](const PluginDirectory& d) { return !d.usable; });
-  if (bad != found)
+  if (bad != found && bad + 1 != all.end())
     return fmt::format("HDF5_PLUGIN_PATH: '{}' {}, and HDF5 ends its search there; remove it from the list",
                        printable(bad->path), bad->problem);
-  if (found == all.end())
-    return "HDF5_PLUGIN_PATH names no directory that holds the homz plugin; add it, or other programs cannot "
-           "read "
-           "compressed datasets";
   return "";
+}
+
+// This version of homz comes without a plugin, so nothing is wrong if there is none.
+std::string first_remark(const PluginSearch& search) {
+  const bool found = std::any_of(search.directories.begin(), search.directories.end(),
+                                 [](const PluginDirectory& d) { return d.has_homz; });
+  if (found || !search.from_environment) return "";
+  return "HDF5_PLUGIN_PATH names no directory that holds a homz plugin: other programs read compressed "
+         "datasets after homz decompress only";
 }
 
 }  // namespace
@@ -81,6 +86,7 @@ PluginSearch examine_plugin_search(const std::optional<std::string>& plugin_path
   for (const std::string& path : split(plugin_path.value_or(default_directory)))
     search.directories.push_back(examine(path));
   search.problem = first_problem(search);
+  search.remark = first_remark(search);
   return search;
 }
 

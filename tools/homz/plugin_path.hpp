@@ -19,6 +19,7 @@ struct PluginSearch {
   bool from_environment = false;  // HDF5_PLUGIN_PATH replaces the default directory
   std::vector<PluginDirectory> directories;
   std::string problem;  // the first thing to be put right, with its remedy; empty if none
+  std::string remark;   // what is as it may be, but worth knowing; empty if nothing
 };
 
 // `default_directory` is what HDF5 was built with; HDF5_PLUGIN_PATH replaces it.

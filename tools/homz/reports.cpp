@@ -90,13 +90,13 @@ DatasetReport report_of(const StreamHeader& header, const std::string& name) {
 }
 
 std::string datasets_text(const FileReport& report) {
-  std::string warnings;
+  return join({compressed_table(report), other_table(report)});
+}
+
+void print_warnings(const FileReport& report) {
   for (const DatasetReport& d : report.datasets)
-    for (const std::string& warning : d.warnings)
-      warnings += fmt::format("warning: {}: {}\n", printable(d.path), printable(warning));
-  for (const std::string& warning : report.warnings)
-    warnings += fmt::format("warning: {}\n", printable(warning));
-  return join({compressed_table(report), other_table(report), warnings});
+    for (const std::string& warning : d.warnings) warn(fmt::format("{}: {}", d.path, warning));
+  for (const std::string& warning : report.warnings) warn(warning);
 }
 
 std::string restored_text(const FileReport& report) {

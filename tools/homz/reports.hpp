@@ -18,8 +18,9 @@ std::string codec_text(const StreamHeader& header);
 // What a stream's header tells, as a report of one dataset.
 DatasetReport report_of(const StreamHeader& header, const std::string& name);
 
-// The tables of compressed and of other datasets, and warnings.
+// The tables of compressed and of other datasets.
 std::string datasets_text(const FileReport& report);
+void print_warnings(const FileReport& report);  // on standard error
 // What decompression restored: how exact each dataset is now.
 std::string restored_text(const FileReport& report);
 std::string totals_text(const FileReport& report);  // one line

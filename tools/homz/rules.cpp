@@ -1,6 +1,7 @@
 #include "tools/homz/rules.hpp"
 
 #include <fmt/format.h>
+#include <fnmatch.h>
 
 #include "core/text.hpp"
 #include "tools/homz/command.hpp"
@@ -38,6 +39,12 @@ Result<hdf5::DatasetRule> parse_rule(const std::string& text) {
   return rule;
 }
 
+const std::string* first_match(const std::string& glob, const hdf5::FileReport& file) {
+  for (const hdf5::DatasetReport& dataset : file.datasets)
+    if (::fnmatch(glob.c_str(), dataset.path.c_str(), 0) == 0) return &dataset.path;
+  return nullptr;
+}
+
 }  // namespace
 
 Result<std::vector<hdf5::DatasetRule>> parse_rules(const std::vector<std::string>& texts) {
@@ -67,13 +74,37 @@ Result<hdf5::Fill> parse_fill(const Argument& argument) {
   return fill;
 }
 
+Result<std::optional<std::uint64_t>> fill_bits_in(Dtype dtype, const hdf5::Fill& fill,
+                                                  std::optional<std::uint64_t> declared) {
+  if (fill.policy == hdf5::Fill::Policy::automatic) return declared;
+  if (fill.policy == hdf5::Fill::Policy::none) return std::optional<std::uint64_t>();
+  HOMZ_ASSIGN(const std::uint64_t bits, fill_bits_of(dtype, fill.value));
+  return std::optional(bits);
+}
+
+Status require_matches(const std::vector<hdf5::DatasetRule>& rules, const hdf5::FileReport& file) {
+  for (const hdf5::DatasetRule& rule : rules) {
+    if (first_match(rule.glob, file) != nullptr) continue;
+    const std::string message = fmt::format("--dataset '{}' matches no dataset", rule.glob);
+    if (rule.glob.starts_with('/') || rule.glob.starts_with('*')) return usage_error(message);
+    for (const char* prefix : {"/", "*/"})  // at the root, or in some group
+      if (const std::string* meant = first_match(prefix + rule.glob, file))
+        return usage_error(fmt::format("{}; did you mean {}", message, *meant));
+    return usage_error(message + "; a path begins with /");
+  }
+  return Status();
+}
+
 Status require_bounds(const std::string& codec, const std::optional<ErrorBound>& bound,
                       const std::vector<hdf5::DatasetRule>& rules) {
   const auto check = [&](const std::string& name, const std::optional<ErrorBound>& own,
                          const std::string& where) {
     const auto choice = choose_codec(name);
     if (!choice.ok()) return choice.status();
-    if (own || choice->codec->info().lossless) return Status();
+    if (choice->codec->info().lossless) return Status();
+    if (own && own->mode == BoundMode::lossless)
+      return usage_error(fmt::format("{}{} is lossy; use =zstd", where, choice->codec->info().name));
+    if (own) return Status();
     return usage_error(
         fmt::format("{}codec {} is lossy and needs an error bound; give --abs E, --rel R or --psnr D, "
                     "or a lossless codec such as zstd",

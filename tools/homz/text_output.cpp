@@ -127,6 +127,10 @@ std::string Table::text(std::string_view indent) const {
   return out;
 }
 
+void warn(std::string_view text) {
+  fmt::print(stderr, "homz: warning: {}\n", printable(text));
+}
+
 void print(std::string_view text) {
   if (output_error == 0 && std::fwrite(text.data(), 1, text.size(), stdout) != text.size())
     output_error = errno;

@@ -50,6 +50,9 @@ class Facts {
   Table table_{{{}, {}}};
 };
 
+// A line on standard error, made printable.
+void warn(std::string_view text);
+
 // Standard output. A reader that has gone away is no error; a full disk is.
 void print(std::string_view text);
 Status finish_output();

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "tools/homz/field_warnings.hpp"
 #include "tools/homz/text_output.hpp"
 
 namespace homz::cli {
@@ -31,6 +32,18 @@ Status set_limits(const Pair& pair, const Promise& promise, unsigned threads, Ve
   return Status();
 }
 
+// The bound that the user asked for, resolved over the range that the comparison has found.
+void add_warnings(const Pair& pair, const Promise& promise, Verdict* verdict) {
+  if (!promise.bound) return;
+  const ErrorStatistics& s = verdict->statistics;
+  const ValueRange range{s.min, s.max, s.values, s.non_finite, s.fill};
+  const auto absolute = resolve(*promise.bound, range);
+  if (!absolute.ok()) return;
+  if (auto warning =
+          outliers_in(pair.field, pair.original, promise.fill_bits, *promise.bound, range, *absolute))
+    verdict->warnings.push_back(std::move(*warning));
+}
+
 bool psnr_holds(const Verdict& verdict) {
   const ErrorStatistics& s = verdict.statistics;
   return !verdict.min_psnr || s.values == 0 || s.psnr().value_or(0) >= *verdict.min_psnr;
@@ -46,31 +59,45 @@ std::string optional_text(const std::optional<double>& value, const char* unit =
   return value ? number_text(*value) + unit : "undefined";
 }
 
-std::string tested_text(const Verdict& v) {
+// How bounds and errors are written beside each other: alike, so that rounding never puts an error on the
+// wrong side of its bound.
+std::string (*digits_for(const Verdict& v))(double) {
+  const double error = v.statistics.max_abs_error, bound = v.abs_bound.value_or(0);
+  return error > bound && number_text(error) == number_text(bound) ? exact_text : number_text;
+}
+
+std::string tested_text(const Verdict& v, std::string (*digits)(double)) {
   std::string text;
-  if (v.abs_bound)
-    text = *v.abs_bound == 0 ? "bit for bit" : fmt::format("{} absolute", number_text(*v.abs_bound));
+  if (v.abs_bound) text = *v.abs_bound == 0 ? "bit for bit" : digits(*v.abs_bound) + " absolute";
   if (v.min_psnr) text += fmt::format("{}PSNR >= {} dB", text.empty() ? "" : ", ", *v.min_psnr);
   return text.empty() ? "none" : text;
+}
+
+bool untested(const Verdict& v) {
+  return v.compared && !v.abs_bound && !v.min_psnr;
 }
 
 std::string verdict_text(const Verdict& v) {
   if (!v.ok) return v.compared ? "VIOLATED" : "DIFFERS";
   if (!v.compared) return "equal";
-  return v.abs_bound || v.min_psnr ? "kept" : "no bound";
+  if (v.identical && untested(v)) return "equal";
+  return untested(v) ? "no bound" : "kept";
 }
 
 std::string offender_text(const Verdict& v) {
   const ErrorStatistics& s = v.statistics;
   if (!s.first_violation)
-    return fmt::format("PSNR is {}, {} dB was asked for", optional_text(s.psnr(), " dB"), *v.min_psnr);
+    return fmt::format("PSNR is {}, {} dB was asked for",
+                       s.psnr() ? exact_text(*s.psnr()) + " dB" : "undefined", *v.min_psnr);
   const ValuePair& first = *s.first_violation;
-  return fmt::format(
-      "{} of {} values{}; first at [{}]: original {}, decoded {}, off by {}", s.violations,
-      s.values + s.non_finite + s.fill,
-      s.mismatches == 0 ? "" : fmt::format(" ({} of them not as exact as they must be)", s.mismatches),
-      fmt::join(position_of(first.index, v.shape), ", "), exact_text(first.original),
-      exact_text(first.decoded), number_text(std::abs(first.original - first.decoded)));
+  return fmt::format("{} of {} values{}; first at [{}]: original {}, decoded {}, off by {}", s.violations,
+                     s.values + s.non_finite + s.fill,
+                     s.mismatches == 0 || v.abs_bound == 0.0
+                         ? ""
+                         : fmt::format(" ({} fill or non-finite value{} changed)", s.mismatches,
+                                       s.mismatches == 1 ? "" : "s"),
+                     fmt::join(position_of(first.index, v.shape), ", "), exact_text(first.original),
+                     exact_text(first.decoded), exact_text(std::abs(first.original - first.decoded)));
 }
 
 std::string facts_text(const Verdict& v) {
@@ -82,7 +109,7 @@ std::string facts_text(const Verdict& v) {
   if (s.values == 0) facts.add("errors", "nothing to compare");
   if (s.values != 0) {
     facts.add("value range", fmt::format("{} .. {}", number_text(s.min), number_text(s.max)));
-    facts.add("max abs error", number_text(s.max_abs_error));
+    facts.add("max abs error", exact_text(s.max_abs_error));
     facts.add("max error / range", optional_text(s.max_error_over_range()));
     facts.add("MSE", optional_text(s.mse()));
     facts.add("RMSE", optional_text(s.rmse()));
@@ -99,7 +126,8 @@ std::string facts_text(const Verdict& v) {
                           bytes_text(v.compressed_bytes), part, 100 * (1 - part)));
     facts.add("bit rate", optional_text(v.bit_rate(), " bits a value"));
   }
-  facts.add("bound", (v.bound ? bound_text(*v.bound) + "; " : std::string()) + "tested: " + tested_text(v));
+  facts.add("bound", (v.bound ? bound_text(*v.bound) + "; " : std::string()) +
+                         "tested: " + tested_text(v, exact_text));
   facts.add("verdict", verdict_text(v));
   return facts.text();
 }
@@ -122,7 +150,8 @@ std::string table_text(const std::vector<Verdict>& verdicts) {
     const auto figure = [&](const std::optional<double>& value) {
       return !v.compared || s.values == 0 ? "-" : value ? fmt::format("{:.4g}", *value) : "undefined";
     };
-    table.add({printable(v.name), v.compared ? tested_text(v) : "equality", figure(s.max_abs_error),
+    table.add({printable(v.name), v.compared ? tested_text(v, digits_for(v)) : "equality",
+               !v.compared || s.values == 0 ? "-" : digits_for(v)(s.max_abs_error),
                figure(s.max_error_over_range()), figure(s.rmse()), figure(s.nrmse()), figure(s.psnr()),
                figure(s.snr()), !v.compared || s.values == 0 ? "-" : optional_text(s.pearson()),
                v.compressed_bytes == 0 ? "-" : ratio_text(v.original_bytes, v.compressed_bytes),
@@ -146,7 +175,11 @@ Status judge(const Pair& pair, const Promise& promise, unsigned threads, Verdict
   verdict->compared = true;
   const Comparison comparison{pair.field.dtype, verdict->abs_bound, promise.fill_bits};
   verdict->statistics = compare(comparison, pair.original, pair.decoded, 0, threads);
-  verdict->ok = verdict->statistics.violations == 0 && psnr_holds(*verdict);
+  const ErrorStatistics& s = verdict->statistics;
+  verdict->ok = s.violations == 0 && psnr_holds(*verdict);
+  verdict->identical = s.exact() && std::equal(pair.original.begin(), pair.original.end(),
+                                               pair.decoded.begin(), pair.decoded.end());
+  add_warnings(pair, promise, verdict);
   return Status();
 }
 
@@ -157,7 +190,10 @@ std::string verdicts_text(const std::vector<Verdict>& verdicts) {
   for (const Verdict& v : verdicts)
     if (!v.ok)
       failures += fmt::format("{}: {}\n", printable(v.name), v.compared ? offender_text(v) : v.difference);
-  return failures.empty() ? text : text + '\n' + failures;
+  if (!failures.empty()) return text + '\n' + failures;
+  const bool all_tested = std::none_of(verdicts.begin(), verdicts.end(),
+                                       [](const Verdict& v) { return untested(v) && !v.identical; });
+  return all_tested ? text : text + "\nno bound was tested; give --abs, --rel or --psnr\n";
 }
 
 Json json_of(const Verdict& v) {
@@ -193,6 +229,8 @@ Json json_of(const Verdict& v) {
     json["first_violation"] = {{"index", position_of(s.first_violation->index, v.shape)},
                                {"original", json_number(s.first_violation->original)},
                                {"decoded", json_number(s.first_violation->decoded)}};
+  json["identical"] = v.identical;
+  if (!v.warnings.empty()) json["warnings"] = v.warnings;
   json["original_bytes"] = v.original_bytes;
   json["compressed_bytes"] = v.compressed_bytes == 0 ? Json(nullptr) : Json(v.compressed_bytes);
   json["ratio"] = json_ratio(v.original_bytes, v.compressed_bytes);

@@ -26,7 +26,10 @@ struct Verdict {
   std::string
       difference;  // where values cannot be or need not be compared: what is not the same; empty if all is
 
-  bool compared = false;  // floating-point values: what follows has a meaning
+  std::vector<std::string> warnings;
+
+  bool compared = false;   // floating-point values: what follows has a meaning
+  bool identical = false;  // bit for bit
   ErrorStatistics statistics;
   std::optional<ErrorBound> bound;
   std::optional<double> abs_bound;  // that was tested; 0: bit for bit
@@ -41,7 +44,7 @@ struct Pair {
   ConstBytes original, decoded;
 };
 
-// Fills in everything from `statistics` down, and `ok`.
+// Fills in everything from `compared` down, `ok` and `warnings`.
 Status judge(const Pair& pair, const Promise& promise, unsigned threads, Verdict* verdict);
 
 std::string verdicts_text(const std::vector<Verdict>& verdicts);

@@ -10,7 +10,9 @@
 #include "tools/homz/command.hpp"
 #include "tools/homz/guard.hpp"
 #include "tools/homz/input_file.hpp"
+#include "tools/homz/memory_limit.hpp"
 #include "tools/homz/reports.hpp"
+#include "tools/homz/rules.hpp"
 #include "tools/homz/text_output.hpp"
 #include "tools/homz/verification.hpp"
 
@@ -22,6 +24,7 @@ constexpr const char* kExamples = R"(Examples:
   homz verify run.h5 small.h5 --rel 1e-4 --json
   homz verify field.f32 field.homz
   homz verify field.f32 restored.f32 --type f32 --shape 100x500x500 --abs 1e-3
+  homz verify field.f32 restored.f32 --type f32 --shape 100x500x500 --rel 1e-4 --fill 1e20
 
 Without a bound option the bound recorded in B, if any, is tested: for every value, in exact arithmetic.)";
 
@@ -29,13 +32,16 @@ struct Arguments {
   std::string original, compressed;
   BoundArguments bound;
   RawArguments raw;
-  Argument threads;
+  Argument fill, threads;
+  LimitArgument limit;
   bool json = false;
 };
 
 struct Task {
   std::optional<ErrorBound> bound;
   std::optional<RawLayout> raw;
+  hdf5::Fill fill;
+  std::optional<std::uint64_t> limit;
   unsigned threads = 0;
 };
 
@@ -46,28 +52,34 @@ struct Values {
   std::optional<StreamHeader> header;
 };
 
-Result<Values> decode_stream_file(const InputFile& file, unsigned threads, Progress& progress) {
+Result<Values> decode_stream_file(const Task& task, const InputFile& file, Progress& progress) {
   HOMZ_ASSIGN(const Buffer bytes, file.read_all(progress));
-  auto decoded = decompress(registry(), bytes.bytes(), host(threads));
+  const auto decode = [&]() -> Result<Decompressed> {
+    HOMZ_ASSIGN(const StreamHeader header, load(bytes.bytes()));
+    HOMZ_TRY(check_limit(header.field.bytes(), task.limit));
+    return decompress(registry(), bytes.bytes(), host(task.threads));
+  };
+  auto decoded = decode();
   if (!decoded.ok()) return decoded.status().within(printable(file.path()));
   const StreamHeader& header = decoded->header;
   return Values{{header.field, header.big_endian_origin}, std::move(decoded->data), header};
 }
 
-Result<Values> read_values(const InputFile& file, Content content, const std::optional<RawLayout>& layout,
-                           unsigned threads, Progress& progress) {
-  if (content == Content::stream) return decode_stream_file(file, threads, progress);
+Result<Values> read_values(const Task& task, const InputFile& file, Content content,
+                           const std::optional<RawLayout>& layout, Progress& progress) {
+  if (content == Content::stream) return decode_stream_file(task, file, progress);
   if (!layout)
-    return usage_error(fmt::format("{}: a raw binary file; give --type and --shape", printable(file.path())));
+    return usage_error(
+        fmt::format("{}: {}", printable(file.path()),
+                    foreign_format(file).value_or("a raw binary file; give --type and --shape")));
   HOMZ_ASSIGN(Buffer data, read_raw(file, *layout, progress));
   return Values{*layout, std::move(data), std::nullopt};
 }
 
-Promise promise_of(const Task& task, const std::optional<StreamHeader>& header) {
+Result<Promise> promise_of(const Task& task, Dtype dtype, const std::optional<StreamHeader>& header) {
   Promise promise{task.bound, std::nullopt, std::nullopt};
-  if (!header) return promise;
-  promise.fill_bits = header->fill_bits;
-  if (task.bound) return promise;
+  HOMZ_ASSIGN(promise.fill_bits, fill_bits_in(dtype, task.fill, header ? header->fill_bits : std::nullopt));
+  if (!header || task.bound) return promise;
   promise.bound = header->requested;
   promise.abs_error = header->abs_error;
   return promise;
@@ -75,9 +87,9 @@ Promise promise_of(const Task& task, const std::optional<StreamHeader>& header) 
 
 Result<std::vector<Verdict>> verify_flat(const Task& task, const InputFile& a, Content a_content,
                                          const InputFile& b, Content b_content, Progress& progress) {
-  HOMZ_ASSIGN(const Values decoded, read_values(b, b_content, task.raw, task.threads, progress));
+  HOMZ_ASSIGN(const Values decoded, read_values(task, b, b_content, task.raw, progress));
   const RawLayout& layout = task.raw ? *task.raw : decoded.layout;
-  HOMZ_ASSIGN(const Values original, read_values(a, a_content, layout, task.threads, progress));
+  HOMZ_ASSIGN(const Values original, read_values(task, a, a_content, layout, progress));
   Verdict verdict;
   verdict.name = b.path();
   verdict.type = original.layout.type_name();
@@ -91,8 +103,9 @@ Result<std::vector<Verdict>> verify_flat(const Task& task, const InputFile& a, C
                                      decoded.layout.field.shape_text());
   } else {
     progress.begin("comparing", 0);
-    HOMZ_TRY(judge({original.layout.field, original.data.bytes(), decoded.data.bytes()},
-                   promise_of(task, decoded.header), task.threads, &verdict));
+    HOMZ_ASSIGN(const Promise promise, promise_of(task, original.layout.field.dtype, decoded.header));
+    HOMZ_TRY(judge({original.layout.field, original.data.bytes(), decoded.data.bytes()}, promise,
+                   task.threads, &verdict));
   }
   return std::vector<Verdict>{std::move(verdict)};
 }
@@ -162,10 +175,17 @@ class Hdf5Verification {
     Verdict verdict = named(a);
     verdict.original_bytes = original->field.bytes();
     if (b.compressed) verdict.compressed_bytes = b.stored_bytes;
-    const auto fill_bits = decoded->fill_bits ? decoded->fill_bits : original->fill_bits;
+    const auto fill_bits =
+        fill_of(original->field.dtype, decoded->fill_bits ? decoded->fill_bits : original->fill_bits);
     const Pair pair{original->field, original->data.bytes(), decoded->data.bytes()};
     HOMZ_TRY(judge(pair, promise_of(b, fill_bits), task_.threads, &verdict).within(printable(a.path)));
     return verdict;
+  }
+
+  // A value that the type cannot hold does not occur in the dataset.
+  std::optional<std::uint64_t> fill_of(Dtype dtype, std::optional<std::uint64_t> declared) const {
+    const auto bits = fill_bits_in(dtype, task_.fill, declared);
+    return bits.ok() ? *bits : std::nullopt;
   }
 
   // What was left alone in a file with compressed datasets must be as it was.
@@ -208,6 +228,8 @@ Result<Exit> report(const Arguments& given, const Task& task, const InputFile& a
   Progress progress(given.json);
   HOMZ_ASSIGN(const std::vector<Verdict> verdicts, verify(task, a, a_content, b, progress));
   progress.clear();
+  for (const Verdict& verdict : verdicts)
+    for (const std::string& warning : verdict.warnings) warn(fmt::format("{}: {}", verdict.name, warning));
   const bool ok = std::all_of(verdicts.begin(), verdicts.end(), [](const Verdict& v) { return v.ok; });
   if (given.json) {
     Json datasets = Json::array();
@@ -228,6 +250,8 @@ Result<Exit> run(const Arguments& given) {
   Task task;
   HOMZ_ASSIGN(task.bound, given.bound.parse());
   HOMZ_ASSIGN(task.raw, given.raw.parse());
+  HOMZ_ASSIGN(task.fill, parse_fill(given.fill));
+  HOMZ_ASSIGN(task.limit, given.limit.parse());
   HOMZ_ASSIGN(task.threads, parse_threads(given.threads));
   HOMZ_ASSIGN(const InputFile a, InputFile::open(given.original));
   HOMZ_ASSIGN(const InputFile b, InputFile::open(given.compressed));
@@ -247,8 +271,13 @@ void add_verify(CLI::App& app, Action& action) {
       ->required()
       ->type_name("B");
   given->bound.add_to(command, "bound to test");
+  add_argument(
+      command, "--fill", given->fill, "V|auto|none",
+      "value that marks missing data: it must be there bit for bit and is no part of the value range; "
+      "auto takes what B declares (default)");
   given->raw.add_to(command);
   add_argument(command, "--threads", given->threads, "N", "worker threads; 0, the default, is one a core");
+  given->limit.add_to(command);
   command.add_flag("--json", given->json,
                    "report as JSON: infinities and NaN as strings, null for undefined");
   command.footer(kExamples);
