@@ -3,6 +3,7 @@
 
 #include "codecs/cuszp/cuszp_codec.hpp"
 #include "codecs/cuszp2/cuszp2_codec.hpp"
+#include "codecs/homcomp/homcomp_codec.hpp"
 #include "codecs/identity/identity_codec.hpp"
 #include "codecs/zstd/zstd_codec.hpp"
 
@@ -11,7 +12,8 @@ namespace {
 
 Registry builtin() {
   Registry registry;
-  for (const Codec* codec : {identity_codec(), zstd_codec(), cuszp_codec(), cuszp2_codec()}) {
+  for (const Codec* codec :
+       {identity_codec(), zstd_codec(), cuszp_codec(), cuszp2_codec(), homcomp_codec()}) {
     const Status added = registry.add(*codec);
     if (!added.ok()) std::abort();  // two rows of the table have the same id or name: seen by the first test
   }

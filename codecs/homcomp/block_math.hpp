@@ -11,8 +11,8 @@
 
 namespace homz::homcomp {
 
-inline constexpr unsigned kBlock = 32;                     // values
-inline constexpr std::int32_t kQuantumLimit = 1 << 30;     // |quantum| is below it
+inline constexpr unsigned kBlock = 32;                  // values
+inline constexpr std::int32_t kQuantumLimit = 1 << 30;  // |quantum| is below it
 
 // ---- Quanta
 
@@ -22,7 +22,8 @@ HOMZ_HD inline bool within_bound(double x, double y, double bound) {
   const double size = difference < 0 ? -difference : difference;
   if (size != bound)
     return size < bound;  // rounding is monotonic: it cannot carry the difference across the bound
-  // The rounding error of the difference (Knuth's TwoSum) tells on which side of the bound the exact one lies.
+  // The rounding error of the difference (Knuth's TwoSum) tells on which side of the bound the exact one
+  // lies.
   const double part = difference - x;
   const double error = (x - (difference - part)) - (y + part);
   return (difference < 0 ? -error : error) <= 0;
@@ -52,8 +53,8 @@ HOMZ_HD inline std::int32_t round_to_even(double value) {
   return static_cast<std::int32_t>((value + 0x1.8p52) - 0x1.8p52);
 }
 
-// Finds a quantum for x, or tells that x must be stored exactly: the nearest one, else its neighbour on the side
-// of x, which often keeps the bound where the nearest misses it by rounding.
+// Finds a quantum for x, or tells that x must be stored exactly: the nearest one, else its neighbour on the
+// side of x, which often keeps the bound where the nearest misses it by rounding.
 template <class T>
 HOMZ_HD inline bool quantise(T x, const Quantiser<T>& by, std::int32_t& quantum) {
   const T scaled = x * by.reciprocal;
@@ -78,9 +79,9 @@ HOMZ_HD inline std::int32_t with_sign(std::uint32_t size, bool negative) {
 
 // ---- Codes. Bits 0-5 say how the residuals are stored, bits 6 and 7 that masks stand in front of them.
 
-inline constexpr std::uint8_t kZero = 0;                        // all residuals 0; 1-15: sparse
-inline constexpr std::uint8_t kDense = 16;                      // + width, 2 to 32
-inline constexpr std::uint8_t kAllFill = 63;                    // residuals 0, every value the fill value
+inline constexpr std::uint8_t kZero = 0;      // all residuals 0; 1-15: sparse
+inline constexpr std::uint8_t kDense = 16;    // + width, 2 to 32
+inline constexpr std::uint8_t kAllFill = 63;  // residuals 0, every value the fill value
 inline constexpr std::uint8_t kFillMask = 64, kExactMask = 128;
 
 HOMZ_HD constexpr bool is_sparse(std::uint8_t code) {
@@ -133,8 +134,8 @@ HOMZ_HD inline void join(const Planes& planes, std::int32_t (&residuals)[kBlock]
   }
 }
 
-// ---- The sparse form of a block of width 1: the bytes of its plane that are not 0, and the signs of its non-zero
-// residuals, closed up.
+// ---- The sparse form of a block of width 1: the bytes of its plane that are not 0, and the signs of its
+// non-zero residuals, closed up.
 
 HOMZ_HD inline std::uint32_t bits_where(std::uint32_t bits, std::uint32_t mask) {  // BMI2's pext
   std::uint32_t packed = 0;
@@ -160,7 +161,8 @@ HOMZ_HD inline unsigned count_bits(std::uint32_t bits) {
 
 HOMZ_HD inline std::uint8_t sparse_code(std::uint32_t plane) {
   unsigned code = 0;
-  for (unsigned byte = 0; byte < 4; ++byte) code |= static_cast<unsigned>((plane >> 8 * byte & 0xff) != 0) << byte;
+  for (unsigned byte = 0; byte < 4; ++byte)
+    code |= static_cast<unsigned>((plane >> 8 * byte & 0xff) != 0) << byte;
   return static_cast<std::uint8_t>(code);
 }
 

@@ -76,7 +76,9 @@ class ChunkDecoder {
 
   template <bool kDirect>
   bool read_rows(unsigned order) {
-    return order == 0 ? read_rows<kDirect, 0>() : order == 1 ? read_rows<kDirect, 1>() : read_rows<kDirect, 2>();
+    return order == 0   ? read_rows<kDirect, 0>()
+           : order == 1 ? read_rows<kDirect, 1>()
+                        : read_rows<kDirect, 2>();
   }
 
   // Residuals, then sums along x; then values to their places, or quanta to the buffer.

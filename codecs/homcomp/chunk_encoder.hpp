@@ -1,5 +1,5 @@
-// Encodes one chunk, all of it in the first-level cache: quantise, choose the orders, take differences, write.
-// A template over the vector primitives V (simd_portable.hpp tells what they are).
+// Encodes one chunk, all of it in the first-level cache: quantise, choose the orders, take differences,
+// write. A template over the vector primitives V (simd_portable.hpp tells what they are).
 #pragma once
 
 #include <bit>
@@ -16,7 +16,12 @@ template <class V, class T>
 class ChunkEncoder {
  public:
   ChunkEncoder(const Coding<T>& coding, const Box& box, const Box& next, const std::byte* data)
-      : coding_(coding), box_(box), next_(next), data_(data), count_(box.count()), blocks_(ceil_div(count_, kBlock)) {}
+      : coding_(coding),
+        box_(box),
+        next_(next),
+        data_(data),
+        count_(box.count()),
+        blocks_(ceil_div(count_, kBlock)) {}
 
   // As EncodeChunk.
   std::uint32_t encode(std::byte* to) {
@@ -27,9 +32,10 @@ class ChunkEncoder {
     orders_ = OrderTrial<V>(quanta(), box_).choose();
     if (has_vacant_ && orders_.x == 0) settle_vacant(orders_);
     difference_planes_and_rows<V>(quanta(), box_, orders_);
-    if (orders_.x == 0) write_blocks<0>();
-    if (orders_.x == 1) write_blocks<1>();
-    if (orders_.x == 2) write_blocks<2>();
+    if (orders_.x == 0) difference_rows<0>();
+    if (orders_.x == 1) difference_rows<1>();
+    if (orders_.x == 2) difference_rows<2>();
+    write_blocks();
     return assemble(to);
   }
 
@@ -49,7 +55,8 @@ class ChunkEncoder {
 
   // ---- Quanta
 
-  // Where the values of the next block are, a pointer a vector: in the field if rows permit, else in `together`.
+  // Where the values of the next block are, a pointer a vector: in the field if rows permit, else in
+  // `together`.
   struct Values {
     const std::byte* at[V::kVectors];
     std::byte together[kBlock * sizeof(T)];
@@ -96,7 +103,8 @@ class ChunkEncoder {
       locate(cursor, block, values);
       Block<V> q;
       typename V::Doubt doubts[V::kVectors], doubt{};
-      for (unsigned i = 0; i < V::kVectors; ++i) doubt |= doubts[i] = V::template quantise<T>(values.at[i], by, q.v[i]);
+      for (unsigned i = 0; i < V::kVectors; ++i)
+        doubt |= doubts[i] = V::template quantise<T>(values.at[i], by, q.v[i]);
       q.store(quanta() + kBlock * block);
       std::uint32_t fill = 0;
       if (coding_.has_fill)
@@ -155,8 +163,9 @@ class ChunkEncoder {
     return 0;
   }
 
-  // Positions without a quantum of their own take that of the neighbour along the first axis that `orders` takes
-  // differences along, and its base where there is no such neighbour: their residuals are then small, mostly 0.
+  // Positions without a quantum of their own take that of the neighbour along the first axis that `orders`
+  // takes differences along, and its base where there is no such neighbour: their residuals are then small,
+  // mostly 0.
   void settle_vacant(const Orders& orders) {
     unsigned row_end = box_.row(), y = 0, z = 0;  // of the position reached
     for (unsigned block = 0; block < blocks_; ++block) {
@@ -184,38 +193,51 @@ class ChunkEncoder {
     if (orders.x == 0 && back != 0)
       for (unsigned i = 0; i < run; ++i) to[i] = *(to + i - back);
     else
-      std::fill_n(to, run, along_x ? to[-1] : back != 0 ? *(to - back) : static_cast<std::uint32_t>(orders.base));
+      std::fill_n(to, run,
+                  along_x     ? to[-1]
+                  : back != 0 ? *(to - back)
+                              : static_cast<std::uint32_t>(orders.base));
   }
 
   // ---- Blocks
 
+  // Residuals take the place of the quanta, from the last block to the first: each needs the two quanta in
+  // front of it. Their widths are then known well before the branches that hang on them.
   template <unsigned kOrder>
-  void write_blocks() {
+  void difference_rows() {
     const auto front = static_cast<std::uint32_t>(kOrder == 0 ? orders_.offset() : orders_.front_x());
     set_front(front);
-    const bool one_row = box_.row() == count_;
-    RowStarts rows(box_.row());
-    Prefetcher<T, false> next(next_, data_);
-    for (unsigned block = 0; block < blocks_; ++block) {
-      if (!one_row) rows.next();
-      next.next_block();
-      Block<V> residuals = difference_along_x<V, kOrder>(quanta() + kBlock * block, rows, front);
+    const bool one_row = kOrder == 0 || box_.row() == count_;
+    for (unsigned block = blocks_; block-- > 0;) {
+      std::uint32_t* const at = quanta() + kBlock * block;
+      const RowStarts rows = one_row ? RowStarts() : RowStarts(box_.row(), block);
+      Block<V> residuals = difference_along_x<V, kOrder>(at, rows, front);
       if (valid(block) != ~0u) [[unlikely]]
         for (unsigned i = 0; i < V::kVectors; ++i)
           residuals.v[i] = V::select(valid(block) >> i * V::kLanes & V::kAll, residuals.v[i], V::all(0));
-      codes_[block] = static_cast<std::byte>(write_block(block, residuals));
+      residuals.store(at);
+      widths_[block] = static_cast<std::uint8_t>(bit_width(residuals.magnitudes().union_of()));
     }
   }
 
-  std::uint8_t write_block(unsigned block, const Block<V>& residuals) {
-    const Block<V> sizes = residuals.magnitudes();
-    const unsigned width = bit_width(sizes.union_of());
+  void write_blocks() {
+    Prefetcher<T, false> next(next_, data_);
+    for (unsigned block = 0; block < blocks_; ++block) {
+      next.next_block();
+      codes_[block] = static_cast<std::byte>(write_block(block));
+    }
+  }
+
+  std::uint8_t write_block(unsigned block) {
+    const unsigned width = widths_[block];
     std::uint8_t code = kZero;
     if (has_vacant_ && (fill_[block] | exact_[block]) != 0) {
       if (width == 0 && fill_[block] == valid(block)) return kAllFill;
       code = write_masks(fill_[block], exact_[block]);
     }
     if (width == 0) return code;
+    const Block<V> residuals = Block<V>::load(quanta() + kBlock * block);
+    const Block<V> sizes = residuals.magnitudes();
     if (width == 1) return code | write_sparse(sizes.not_zero(), residuals.signs());
     store_le(words_ + words_used_, residuals.signs());
     V::planes(sizes.v, width, words_ + words_used_ + 4);
@@ -242,7 +264,8 @@ class ChunkEncoder {
   std::uint8_t write_sparse(std::uint32_t plane, std::uint32_t signs) {
     const std::uint8_t code = sparse_code(plane);
     const std::uint32_t bytes = sparse_bytes_mask(code);
-    sparse_.add(V::bits_where(plane, bytes), count_bits(bytes) / 8, V::bits_where(signs, plane), count_bits(plane));
+    sparse_.add(V::bits_where(plane, bytes), count_bits(bytes) / 8, V::bits_where(signs, plane),
+                count_bits(plane));
     return code;
   }
 
@@ -335,6 +358,7 @@ class ChunkEncoder {
   bool has_masks_ = false, has_vacant_ = false;
   unsigned words_used_ = 0, exact_count_ = 0;
   std::uint32_t fill_[kBlocks], exact_[kBlocks];  // masks, if there are any
+  std::uint8_t widths_[kBlocks];
   std::byte codes_[kBlocks + ChunkHead::kCodeGroup];
   alignas(64) std::uint32_t quanta_[kFront + kChunk];
   alignas(64) std::byte words_[(kBlocks * (3 + 32) + 32) * 4];  // masks, signs and planes

@@ -1,5 +1,5 @@
-// Chooses the orders of a chunk's differences: the cheapest on some of its blocks. Integers only, so every machine
-// chooses alike. A template over the vector primitives V.
+// Chooses the orders of a chunk's differences: the cheapest on some of its blocks. Integers only, so every
+// machine chooses alike. A template over the vector primitives V.
 #pragma once
 
 #include "codecs/homcomp/chunk_rows.hpp"
@@ -23,7 +23,8 @@ class OrderTrial {
   Orders choose() const {
     const auto base = static_cast<std::int32_t>(quanta_[0]);
     if (end_ == 0) return Orders{1, is_tall_, is_deep_, base};  // too small for a trial
-    // The combinations that are best on one field or another; then other orders along x with the best of them.
+    // The combinations that are best on one field or another; then other orders along x with the best of
+    // them.
     std::uint32_t costs[kCandidates] = {};
     for (unsigned block = stride_ / 2; block < end_; block += stride_) add_costs(block, costs);
     Orders best{1, 0, 0, base};
@@ -34,7 +35,7 @@ class OrderTrial {
         best = Orders{kOrders[i].x, kOrders[i].y, kOrders[i].z, base};
       }
     const unsigned y = best.y, z = best.z;
-    prefer(Orders{0, y, z, y + z == 0 ? centre() : base}, best, least);
+    if (y + z != 2) prefer(Orders{0, y, z, y + z == 0 ? centre() : base}, best, least);
     if (y + z != 0) prefer(Orders{2, y, z, base}, best, least);
     return best;
   }
@@ -42,7 +43,8 @@ class OrderTrial {
  private:
   using Vec = typename V::Vec;
   static constexpr unsigned kSamples = 8, kCandidates = 6;
-  static constexpr Orders kOrders[kCandidates] = {{1, 0, 0}, {2, 0, 0}, {1, 1, 0}, {1, 0, 1}, {1, 1, 1}, {0, 1, 1}};
+  static constexpr Orders kOrders[kCandidates] = {{1, 0, 0}, {2, 0, 0}, {1, 1, 0},
+                                                  {1, 0, 1}, {1, 1, 1}, {0, 1, 1}};
 
   bool is_candidate(unsigned i) const { return kOrders[i].y <= is_tall_ && kOrders[i].z <= is_deep_; }
 
@@ -54,7 +56,8 @@ class OrderTrial {
     best = orders;
   }
 
-  // What to subtract where no differences are taken: 0 if there are quanta on both sides of it, else their middle.
+  // What to subtract where no differences are taken: 0 if there are quanta on both sides of it, else their
+  // middle.
   std::int32_t centre() const {
     Vec low = V::load(quanta_ + kBlock * stride_ / 2), high = low;
     for (unsigned block = stride_ / 2; block < end_; block += stride_)
@@ -75,8 +78,7 @@ class OrderTrial {
   void add_costs(unsigned block, std::uint32_t (&costs)[kCandidates]) const {
     const std::uint32_t* const at = quanta_ + kBlock * block;
     const Neighbours has(box_, block);
-    RowStarts rows(box_.row(), block);
-    rows.next();
+    const RowStarts rows(box_.row(), block);
     for (unsigned i = 0; i < kCandidates; ++i) {
       if (!is_candidate(i) || kOrders[i].x != 1) continue;
       Orders orders = kOrders[i];
@@ -84,7 +86,8 @@ class OrderTrial {
       const auto front = static_cast<std::uint32_t>(orders.front_x());
       const Block<V> here = load(at, has, orders), before = load(at - 1, has, orders);
       costs[i] += cost(difference_from<V>(here, before, before, 1, rows, front));
-      if (i == 0) costs[1] += cost(difference_from<V>(here, before, load(at - 2, has, orders), 2, rows, front));
+      if (i == 0)
+        costs[1] += cost(difference_from<V>(here, before, load(at - 2, has, orders), 2, rows, front));
       if (i == 4) costs[5] += cost(here);
     }
   }
@@ -107,11 +110,10 @@ class OrderTrial {
     const Neighbours has(box_, block);
     const Block<V> here = load(at, has, orders);
     if (orders.x == 0) return here;
-    RowStarts rows(box_.row(), block);
-    rows.next();
+    const RowStarts rows(box_.row(), block);
     const auto front = static_cast<std::uint32_t>(orders.front_x());
-    return difference_from<V>(here, load(at - 1, has, orders), load(at - orders.x, has, orders), orders.x, rows,
-                              front);
+    return difference_from<V>(here, load(at - 1, has, orders), load(at - orders.x, has, orders), orders.x,
+                              rows, front);
   }
 
   // The quanta from `at` on after differences along y and z.
@@ -140,14 +142,15 @@ class OrderTrial {
 
   static void subtract(Block<V>& block, std::uint32_t where, const Block<V>& others) {
     for (unsigned i = 0; i < V::kVectors; ++i)
-      block.v[i] -= where == ~0u ? others.v[i]
-                                 : V::select(where >> i * V::kLanes & V::kAll, others.v[i], V::all(0));
+      block.v[i] -=
+          where == ~0u ? others.v[i] : V::select(where >> i * V::kLanes & V::kAll, others.v[i], V::all(0));
   }
 
   const std::uint32_t* quanta_;
   const Box& box_;
   bool is_tall_, is_deep_;
-  unsigned end_, stride_;  // of the blocks that are looked at; odd, so that they have all places in rows and planes
+  unsigned end_,
+      stride_;  // of the blocks that are looked at; odd, so that they have all places in rows and planes
 };
 
 }  // namespace homz::homcomp

@@ -32,7 +32,8 @@ class ChunkReader {
     const char* wrong = read_head(chunk, blocks);
     if (wrong == nullptr) wrong = read_codes(chunk, blocks);
     if (wrong != nullptr) return wrong;
-    if (!has_fill && ((all_codes_ & kFillMask) != 0 || any_all_fill_)) return "fill values, but none is declared";
+    if (!has_fill && ((all_codes_ & kFillMask) != 0 || any_all_fill_))
+      return "fill values, but none is declared";
     return place_parts(chunk, blocks, value_bytes);
   }
 
@@ -105,11 +106,13 @@ class ChunkReader {
       const std::byte* word = words;
       for (unsigned block = 0; block < blocks; word += 4 * kCodeParts[codes_[block]].words, ++block)
         if ((codes_[block] & kExactMask) != 0)
-          value_count += count_bits(load_le<std::uint32_t>((codes_[block] & kFillMask) != 0 ? word + 4 : word));
+          value_count +=
+              count_bits(load_le<std::uint32_t>((codes_[block] & kFillMask) != 0 ? word + 4 : word));
     }
     if (const char* wrong = sparse.open(chunk.subspan(at_), magnitude_bytes_); wrong != nullptr) return wrong;
     values = chunk.subspan(at_ + sparse.bytes());
-    return values.size() == value_count * value_bytes ? nullptr : "a chunk whose length does not fit its content";
+    return values.size() == value_count * value_bytes ? nullptr
+                                                      : "a chunk whose length does not fit its content";
   }
 
   Orders orders_;

@@ -10,8 +10,7 @@ namespace homz::homcomp {
 template <class V>
 void subtract_everywhere(std::uint32_t* values, unsigned count, std::uint32_t number) {
   unsigned i = 0;
-  for (; i + V::kLanes <= count; i += V::kLanes)
-    V::store(values + i, V::load(values + i) - V::all(number));
+  for (; i + V::kLanes <= count; i += V::kLanes) V::store(values + i, V::load(values + i) - V::all(number));
   for (; i < count; ++i) values[i] -= number;
 }
 
@@ -101,14 +100,15 @@ struct Block {
   }
 };
 
-// Residuals of a block from its values and from those one and two in front of each; `front` is in front of a row.
+// Residuals of a block from its values and from those one and two in front of each; `front` is in front of a
+// row.
 template <class V>
 Block<V> difference_from(const Block<V>& here, Block<V> before, Block<V> second, unsigned order,
                          const RowStarts& rows, std::uint32_t front) {
   if (rows.any())
     for (unsigned i = 0; i < V::kVectors; ++i) {
-      const std::uint32_t starts = rows.starts() >> i * V::kLanes & V::kAll;
-      const std::uint32_t seconds = rows.seconds() >> i * V::kLanes & V::kAll;
+      const std::uint32_t starts = rows.starts >> i * V::kLanes & V::kAll;
+      const std::uint32_t seconds = rows.seconds >> i * V::kLanes & V::kAll;
       before.v[i] = V::select(starts, V::all(front), before.v[i]);
       if (order == 2) second.v[i] = V::select(starts | seconds, V::all(front), second.v[i]);
     }
@@ -120,8 +120,8 @@ Block<V> difference_from(const Block<V>& here, Block<V> before, Block<V> second,
   return residuals;
 }
 
-// Residuals of a block of order 0, 1 or 2 along x, with `front` in front of each row (subtracted everywhere in
-// order 0). The two values in front of the block can be read.
+// Residuals of a block of order 0, 1 or 2 along x, with `front` in front of each row (subtracted everywhere
+// in order 0). The two values in front of the block can be read.
 template <class V, unsigned kOrder>
 Block<V> difference_along_x(const std::uint32_t* values, const RowStarts& rows, std::uint32_t front) {
   Block<V> here = Block<V>::load(values);
@@ -129,7 +129,8 @@ Block<V> difference_along_x(const std::uint32_t* values, const RowStarts& rows, 
     for (auto& v : here.v) v -= V::all(front);
     return here;
   } else {
-    return difference_from<V>(here, Block<V>::load(values - 1), Block<V>::load(values - kOrder), kOrder, rows, front);
+    return difference_from<V>(here, Block<V>::load(values - 1), Block<V>::load(values - kOrder), kOrder, rows,
+                              front);
   }
 }
 

@@ -43,8 +43,8 @@ Status for_each_chunk(const PayloadReader& reader, const Group& group, F&& chunk
 
 // The values of a chunk to their places in `data`.
 template <class T>
-Status read_chunk(const Coding<T>& coding, DecodeChunk<T> decode, const Box& box, ConstBytes chunk, bool is_raw,
-                  std::byte* data) {
+Status read_chunk(const Coding<T>& coding, DecodeChunk<T> decode, const Box& box, ConstBytes chunk,
+                  bool is_raw, std::byte* data) {
   if (!is_raw) {
     const char* const wrong = decode(coding, box, chunk, data);
     return wrong == nullptr ? Status() : corrupt(wrong);
@@ -59,14 +59,15 @@ template <class T>
 Result<Coding<T>> open_coding(const Encoding& encoding, const PayloadReader& reader) {
   HOMZ_TRY(reader.open());
   const double step = reader.step();
-  if (!(step > 0) || !(step <= std::numeric_limits<T>::max()) || static_cast<double>(static_cast<T>(step)) != step)
+  if (!(step > 0) || !(step <= std::numeric_limits<T>::max()) ||
+      static_cast<double>(static_cast<T>(step)) != step)
     return corrupt("its step is no number of its type");
   return coding_of(encoding, static_cast<T>(step));
 }
 
 template <class T>
-Status decode_as(const Encoding& encoding, const Plan& plan, const Kernels& kernels, ConstBytes payload, Bytes data,
-                 unsigned threads) {
+Status decode_as(const Encoding& encoding, const Plan& plan, const Kernels& kernels, ConstBytes payload,
+                 Bytes data, unsigned threads) {
   const Grid grid(encoding.field.without_unit_extents(), plan.dim);
   const PayloadReader reader(grid, sizeof(T), payload);
   HOMZ_ASSIGN(const Coding<T> coding, open_coding<T>(encoding, reader));
@@ -90,8 +91,8 @@ Box alone(const Box& box) {
 }
 
 template <class T>
-Status decode_region_as(const Encoding& encoding, const Plan& plan, const Kernels& kernels, const Region& region,
-                        ConstBytes payload, Bytes data, unsigned threads) {
+Status decode_region_as(const Encoding& encoding, const Plan& plan, const Kernels& kernels,
+                        const Region& region, ConstBytes payload, Bytes data, unsigned threads) {
   const Field field = encoding.field.without_unit_extents();
   const Grid grid(field, plan.dim);
   const PayloadReader reader(grid, sizeof(T), payload);
@@ -99,7 +100,8 @@ Status decode_region_as(const Encoding& encoding, const Plan& plan, const Kernel
   HOMZ_TRY(reader.verify_tables());
   const RegionMap map(field, without_unit_extents(region, encoding.field), plan.dim);
   return try_parallel_for(reader.groups(), threads, [&](std::uint64_t index) -> Status {
-    if (!map.touches_any(grid, index * kGroup, std::min((index + 1) * kGroup, grid.chunks()))) return Status();
+    if (!map.touches_any(grid, index * kGroup, std::min((index + 1) * kGroup, grid.chunks())))
+      return Status();
     Group group;
     HOMZ_TRY(reader.find(index, group));
     HOMZ_TRY(reader.verify(index, group));
@@ -125,22 +127,22 @@ Result<Footprint> footprint(const Encoding& encoding, const Plan& plan) {
              plan.step <= std::numeric_limits<decltype(zero)>::max();
     });
     if (!fits)
-      return Status(Code::invalid_argument,
-                    fmt::format("homcomp: step={} is no number of type {}", plan.step, to_string(field.dtype)));
+      return Status(Code::invalid_argument, fmt::format("homcomp: step={} is no number of type {}", plan.step,
+                                                        to_string(field.dtype)));
   }
   return Footprint{layout.data + 4 * layout.chunks, layout.data + field.bytes(), 0, 0};
 }
 
-void encode(const Encoding& encoding, const Plan& plan, const Kernels& kernels, ConstBytes data, Bytes payload,
-            std::uint64_t* payload_bytes, unsigned threads) {
+void encode(const Encoding& encoding, const Plan& plan, const Kernels& kernels, ConstBytes data,
+            Bytes payload, std::uint64_t* payload_bytes, unsigned threads) {
   const std::uint64_t bytes = with_dtype(encoding.field.dtype, [&](auto zero) {
     return encode_as<decltype(zero)>(encoding, plan, kernels, data, payload, threads);
   });
   *payload_bytes = bytes > data.size() ? Codec::kIncompressible : bytes;
 }
 
-Status decode(const Encoding& encoding, const Plan& plan, const Kernels& kernels, ConstBytes payload, Bytes data,
-              unsigned threads) {
+Status decode(const Encoding& encoding, const Plan& plan, const Kernels& kernels, ConstBytes payload,
+              Bytes data, unsigned threads) {
   return with_dtype(encoding.field.dtype, [&](auto zero) {
     return decode_as<decltype(zero)>(encoding, plan, kernels, payload, data, threads);
   });

@@ -1,5 +1,5 @@
-// Whole payloads of homcomp, on the host: threads take groups of chunks, the bytes do not depend on them. Nothing
-// is allocated.
+// Whole payloads of homcomp, on the host: threads take groups of chunks, the bytes do not depend on them.
+// Nothing is allocated.
 #pragma once
 
 #include <cstdint>
@@ -12,17 +12,17 @@ namespace homz::homcomp {
 
 // How a field is coded, as far as the field itself does not tell.
 struct Plan {
-  unsigned dim = 1;             // 1, 2 or 3; at most the rank of the field without unit extents
-  bool use_magnitude = true;    // shorten the step by what rounding costs at the largest magnitude
-  double step = 0;              // if not 0, this one
+  unsigned dim = 1;           // 1, 2 or 3; at most the rank of the field without unit extents
+  bool use_magnitude = true;  // shorten the step by what rounding costs at the largest magnitude
+  double step = 0;            // if not 0, this one
 };
 
 // Where a step is given that the field's type cannot hold: invalid_argument.
 Result<Footprint> footprint(const Encoding& encoding, const Plan& plan);
-void encode(const Encoding& encoding, const Plan& plan, const Kernels& kernels, ConstBytes data, Bytes payload,
-            std::uint64_t* payload_bytes, unsigned threads);
-Status decode(const Encoding& encoding, const Plan& plan, const Kernels& kernels, ConstBytes payload, Bytes data,
-              unsigned threads);
+void encode(const Encoding& encoding, const Plan& plan, const Kernels& kernels, ConstBytes data,
+            Bytes payload, std::uint64_t* payload_bytes, unsigned threads);
+Status decode(const Encoding& encoding, const Plan& plan, const Kernels& kernels, ConstBytes payload,
+              Bytes data, unsigned threads);
 // Touches the tables and the groups of chunks that have a part in the region, and verifies their checksums.
 Status decode_region(const Encoding& encoding, const Plan& plan, const Kernels& kernels, const Region& region,
                      ConstBytes payload, Bytes data, unsigned threads);

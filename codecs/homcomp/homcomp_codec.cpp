@@ -16,7 +16,7 @@ constexpr CodecInfo kInfo{CodecId{4},
                           1,
                           false,
                           "error-bounded: bit planes in chunks, 1D to 3D, parts decode alone",
-                          "dim=auto|1|2|3, magnitude=auto|none, step=4.9e-324..1.7e308"};
+                          "dim=auto|1|2|3, magnitude=auto|none, step: a number above 0"};
 
 struct Settings {
   unsigned dim = 0;  // 0: by the rank of the field
@@ -71,8 +71,9 @@ class HomcompCodec final : public Codec {
 
   Result<std::string> describe(const CodecParams& params) const override {
     HOMZ_ASSIGN(const Settings settings, unpack(params));
-    std::string text = fmt::format("dim={},magnitude={}", settings.dim == 0 ? "auto" : std::to_string(settings.dim),
-                                   settings.no_magnitude ? "none" : "auto");
+    std::string text =
+        fmt::format("dim={},magnitude={}", settings.dim == 0 ? "auto" : std::to_string(settings.dim),
+                    settings.no_magnitude ? "none" : "auto");
     if (settings.step != 0) text += fmt::format(",step={}", settings.step);
     return text;
   }

@@ -1,5 +1,5 @@
-// Codec 4, homcomp: the codec of homz itself; chunks of bit planes that decode alone and can be added as they are.
-// See spec.md.
+// Codec 4, homcomp: the codec of homz itself; chunks of bit planes that decode alone and can be added as they
+// are. See spec.md.
 #pragma once
 
 #include "core/codec.hpp"

@@ -17,17 +17,22 @@ class Available {
   Available() {
     add(kScalarKernels);
 #if defined(__x86_64__)
-    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("bmi2") || !__builtin_cpu_supports("bmi")) return;
+    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("bmi2") || !__builtin_cpu_supports("bmi"))
+      return;
     add(kAvx2Kernels);
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
       add(kAvx512Kernels);
 #endif
   }
-  std::span<const Kernels* const> all() const { return std::span(kernels_).first(count_); }
+  std::span<const Kernels* const> all() const {
+    return std::span(kernels_).first(count_);
+  }
 
  private:
-  void add(const Kernels& kernels) { kernels_[count_++] = &kernels; }
+  void add(const Kernels& kernels) {
+    kernels_[count_++] = &kernels;
+  }
 
   std::array<const Kernels*, 3> kernels_{};
   std::size_t count_ = 0;

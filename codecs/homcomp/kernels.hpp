@@ -20,14 +20,15 @@ struct Coding {
   BitsOf<T> fill;
 };
 
-// Writes the chunk of `data` that is at `box` and returns its size in words; or returns 0, with nothing written,
-// if it would not be smaller than its values. `next`: the chunk that will be wanted next, may be without values.
+// Writes the chunk of `data` that is at `box` and returns its size in words; or returns 0, with nothing
+// written, if it would not be smaller than its values. `next`: the chunk that will be wanted next, may be
+// without values.
 template <class T>
-using EncodeChunk = std::uint32_t (*)(const Coding<T>&, const Box& box, const Box& next, const std::byte* data,
-                                      std::byte* to);
+using EncodeChunk = std::uint32_t (*)(const Coding<T>&, const Box& box, const Box& next,
+                                      const std::byte* data, std::byte* to);
 
-// Writes the values of a chunk (not a raw one) to their places in `data`. Returns nullptr, or what is wrong with
-// the bytes; then some values may have been written.
+// Writes the values of a chunk (not a raw one) to their places in `data`. Returns nullptr, or what is wrong
+// with the bytes; then some values may have been written.
 template <class T>
 using DecodeChunk = const char* (*)(const Coding<T>&, const Box&, ConstBytes chunk, std::byte* data);
 
@@ -40,11 +41,17 @@ struct Kernels {
 
   template <class T>
   EncodeChunk<T> encode() const {
-    if constexpr (sizeof(T) == 4) return encode_f32; else return encode_f64;
+    if constexpr (sizeof(T) == 4)
+      return encode_f32;
+    else
+      return encode_f64;
   }
   template <class T>
   DecodeChunk<T> decode() const {
-    if constexpr (sizeof(T) == 4) return decode_f32; else return decode_f64;
+    if constexpr (sizeof(T) == 4)
+      return decode_f32;
+    else
+      return decode_f64;
   }
 };
 

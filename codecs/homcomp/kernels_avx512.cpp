@@ -1,7 +1,8 @@
 // The kernels for AVX-512.
 #if defined(__x86_64__)
 #if !defined(__clang__)
-#pragma GCC diagnostic ignored "-Wuninitialized"  // of the values that GCC's own header leaves open: its bug 105593
+#pragma GCC diagnostic ignored \
+    "-Wuninitialized"  // of the values that GCC's own header leaves open: its bug 105593
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #endif
 #include <immintrin.h>

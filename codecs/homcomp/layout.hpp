@@ -12,12 +12,12 @@ namespace homz::homcomp {
 inline constexpr unsigned kChunk = 4096;              // values, at most
 inline constexpr unsigned kBlocks = kChunk / kBlock;  // of a chunk
 inline constexpr unsigned kGroup = 64;                // chunks
-inline constexpr unsigned kAxes = 4;                  // w, z, y, x: slowest first, those that a field lacks are 1
+inline constexpr unsigned kAxes = 4;  // w, z, y, x: slowest first, those that a field lacks are 1
 
 // The part of an array that a chunk covers. Its values are numbered row-major within it.
 struct Box {
-  std::uint64_t first = 0;                 // position of its first value in the array
-  std::uint64_t strides[kAxes] = {};       // in values
+  std::uint64_t first = 0;            // position of its first value in the array
+  std::uint64_t strides[kAxes] = {};  // in values
   std::uint32_t extents[kAxes] = {};
 
   unsigned row() const { return extents[3]; }
@@ -117,8 +117,8 @@ struct Layout {
 struct ChunkHead {
   static constexpr unsigned kBytes = 4;
   static constexpr std::uint8_t kOrderX = 3, kOrderY = 4, kOrderZ = 8, kHasBase = 16, kElseFill = 32;
-  static constexpr unsigned kCodeGroup = 8;                           // blocks whose codes share a bit of `top`
-  static constexpr unsigned kMaxRange = 30;                            // bit width of the largest abs(quantum)
+  static constexpr unsigned kCodeGroup = 8;  // blocks whose codes share a bit of `top`
+  static constexpr unsigned kMaxRange = 30;  // bit width of the largest abs(quantum)
   static constexpr unsigned kMax = kBytes + 4 + kBlocks / 8 + kBlocks;  // with base, bitmaps and codes
 };
 
@@ -127,8 +127,8 @@ struct Orders {
   unsigned x = 0, y = 0, z = 0;
   std::int32_t base = 0;
 
-  // The first difference that is taken has `base` in front of the first value, all others 0; so subtracting it
-  // costs no pass of its own.
+  // The first difference that is taken has `base` in front of the first value, all others 0; so subtracting
+  // it costs no pass of its own.
   std::int32_t front_z() const { return z != 0 ? base : 0; }
   std::int32_t front_y() const { return y != 0 && z == 0 ? base : 0; }
   std::int32_t front_x() const { return x != 0 && y == 0 && z == 0 ? base : 0; }

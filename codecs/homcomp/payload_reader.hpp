@@ -42,7 +42,8 @@ class PayloadReader {
     const std::uint64_t all_words = (payload_.size() - layout_.data) / 4;
     const std::uint64_t start = offset(index);
     const std::uint64_t end = index + 1 < layout_.groups ? offset(index + 1) : all_words;
-    if (start > end || end > all_words || (index == 0 && start != 0)) return corrupt("groups that are out of place");
+    if (start > end || end > all_words || (index == 0 && start != 0))
+      return corrupt("groups that are out of place");
     group.first = index * kGroup;
     group.chunks = static_cast<unsigned>(layout_.group_end(index) - group.first);
     std::uint64_t words = 0;
@@ -61,19 +62,23 @@ class PayloadReader {
   }
 
   Status verify_tables() const {
-    if (table_checksum(payload_.data(), layout_) == load_le<std::uint64_t>(&payload_[Layout::kTableChecksumAt]))
+    if (table_checksum(payload_.data(), layout_) ==
+        load_le<std::uint64_t>(&payload_[Layout::kTableChecksumAt]))
       return Status();
     return corrupt("the checksum of its table does not match");
   }
   Status verify(std::uint64_t index, const Group& group) const {
     const std::uint64_t sum =
         group_checksum(group.data, group.words, &payload_[layout_.size(group.first)], group.chunks);
-    if (sum == load_le<std::uint64_t>(&payload_[layout_.row(index) + Layout::kRowChecksumAt])) return Status();
+    if (sum == load_le<std::uint64_t>(&payload_[layout_.row(index) + Layout::kRowChecksumAt]))
+      return Status();
     return corrupt("the checksum of a group of chunks does not match");
   }
 
  private:
-  std::uint64_t offset(std::uint64_t group) const { return load_le<std::uint64_t>(&payload_[layout_.row(group)]); }
+  std::uint64_t offset(std::uint64_t group) const {
+    return load_le<std::uint64_t>(&payload_[layout_.row(group)]);
+  }
 
   const Grid& grid_;
   const Layout layout_;

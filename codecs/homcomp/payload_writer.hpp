@@ -26,15 +26,21 @@ inline std::uint64_t table_checksum(const std::byte* payload, const Layout& layo
   return state.finish(8 + Layout::kRow * layout.groups);
 }
 
-// The chunk data of all groups is closed up, but a thread that begins a group before those in front of it are done
-// does not know its place yet: it then writes to the place that the group has if all before it are raw. Whoever
-// completes the group that others wait for moves them down. No thread waits for another but for such a move.
+// The chunk data of all groups is closed up, but a thread that begins a group before those in front of it are
+// done does not know its place yet: it then writes to the place that the group has if all before it are raw.
+// Whoever completes the group that others wait for moves them down. No thread waits for another but for such
+// a move.
 template <class T>
 class PayloadWriter {
  public:
   PayloadWriter(const Coding<T>& coding, const Grid& grid, EncodeChunk<T> encode, const std::byte* data,
                 std::byte* payload)
-      : coding_(coding), grid_(grid), layout_(grid.chunks()), encode_(encode), data_(data), payload_(payload) {}
+      : coding_(coding),
+        grid_(grid),
+        layout_(grid.chunks()),
+        encode_(encode),
+        data_(data),
+        payload_(payload) {}
 
   std::uint64_t write(unsigned threads) {  // returns the size of the payload
     std::memset(payload_, 0, layout_.data);
@@ -88,7 +94,8 @@ class PayloadWriter {
     return end_;
   }
 
-  // Until a group has its place, its row of the table tells its length instead: 0 for one that is not complete.
+  // Until a group has its place, its row of the table tells its length instead: 0 for one that is not
+  // complete.
   void complete(std::uint64_t group, std::uint64_t words) {
     const std::lock_guard lock(guard_);
     store_le(payload_ + layout_.row(group), words);

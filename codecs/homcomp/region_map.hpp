@@ -11,7 +11,8 @@ namespace homz::homcomp {
 class RegionMap {
  public:
   // Field and region are those without unit extents.
-  RegionMap(const Field& field, const Region& region, unsigned dim) : field_(field), region_(region), dim_(dim) {}
+  RegionMap(const Field& field, const Region& region, unsigned dim)
+      : field_(field), region_(region), dim_(dim) {}
 
   bool touches_any(const Grid& grid, std::uint64_t first, std::uint64_t end) const {
     for (; first < end; ++first)
@@ -42,7 +43,8 @@ class RegionMap {
     for (unsigned done = 0; done < box.count(); done += box.row(), cursor.advance(box.row()))
       for_each_run(cursor.at(), box.row(), field_.rank,
                    [&](std::uint64_t from, std::uint64_t to, std::uint64_t length) {
-                     std::memcpy(part + to * value_bytes, values + (done + from) * value_bytes, length * value_bytes);
+                     std::memcpy(part + to * value_bytes, values + (done + from) * value_bytes,
+                                 length * value_bytes);
                    });
   }
 
@@ -60,7 +62,8 @@ class RegionMap {
       const std::uint64_t high = std::min(start + length, region_.first[last] + region_.extents[last]);
       std::uint64_t place = low - region_.first[last], stride = region_.extents[last];
       bool inside = low < high;
-      for (unsigned axis = last; axis-- > 0 && inside; outer /= field_.extents[axis], stride *= region_.extents[axis]) {
+      for (unsigned axis = last; axis-- > 0 && inside;
+           outer /= field_.extents[axis], stride *= region_.extents[axis]) {
         const std::uint64_t index = outer % field_.extents[axis] - region_.first[axis];  // wraps where below
         inside = index < region_.extents[axis];
         place += index * stride;

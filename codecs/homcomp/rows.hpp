@@ -86,29 +86,17 @@ class Prefetcher {
   const std::byte* at_;
 };
 
-// Tells, block by block, which positions are the first of a row, and which the second.
-class RowStarts {
- public:
-  explicit RowStarts(unsigned row) : row_(row) {}
-  // For a walk that begins with this block, which is not the first.
-  RowStarts(unsigned row, unsigned block) : row_(row), start_((row - kBlock * block % row) % row) {
-    starts_ = static_cast<std::uint32_t>((kBlock * block - 1) % row == 0) << 31;
-  }
+// Which positions of a block are the first of a row, and which the second: masks.
+struct RowStarts {
+  std::uint32_t starts = 0, seconds = 0;
 
-  void next() {
-    seconds_ = row_ == 1 ? 0 : starts_ >> 31;  // of the block before
-    starts_ = 0;
-    for (; start_ < kBlock; start_ += row_) starts_ |= 1u << start_;
-    start_ -= kBlock;
-    seconds_ |= (starts_ << 1) & ~starts_;
+  RowStarts() = default;  // none
+  RowStarts(unsigned row, unsigned block) {
+    const unsigned within = kBlock * block % row;  // of the first position
+    for (unsigned at = within == 0 ? 0 : row - within; at < kBlock; at += row) starts |= 1u << at;
+    seconds = (starts << 1 | static_cast<std::uint32_t>(within == 1)) & ~starts;
   }
-  bool any() const { return (starts_ | seconds_) != 0; }
-  std::uint32_t starts() const { return starts_; }
-  std::uint32_t seconds() const { return seconds_; }
-
- private:
-  unsigned row_, start_ = 0;
-  std::uint32_t starts_ = 0, seconds_ = 0;
+  bool any() const { return (starts | seconds) != 0; }
 };
 
 // Which positions of a block have a neighbour in front of them along y, and along z: masks.

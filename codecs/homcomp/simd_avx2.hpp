@@ -24,14 +24,17 @@ struct Avx2 {
   static Vec magnitude(Vec value) { return vec(_mm256_abs_epi32(raw(value))); }
   static Vec negate_where(std::uint32_t mask, Vec value) {
     // The lane's bit of the mask on top, as the sign of a number that is not 0.
-    const Vec bits = vec(_mm256_sllv_epi32(raw(all(mask)), _mm256_setr_epi32(31, 30, 29, 28, 27, 26, 25, 24))) | 1;
+    const Vec bits =
+        vec(_mm256_sllv_epi32(raw(all(mask)), _mm256_setr_epi32(31, 30, 29, 28, 27, 26, 25, 24))) | 1;
     return vec(_mm256_sign_epi32(raw(value), raw(bits)));
   }
   static Vec select(std::uint32_t mask, Vec yes, Vec no) {
     const __m256i bits = _mm256_sllv_epi32(raw(all(mask)), _mm256_setr_epi32(31, 30, 29, 28, 27, 26, 25, 24));
     return vec(_mm256_castps_si256(_mm256_blendv_ps(ps(no), ps(yes), _mm256_castsi256_ps(bits))));
   }
-  static std::uint32_t negative(Vec value) { return static_cast<std::uint32_t>(_mm256_movemask_ps(ps(value))); }
+  static std::uint32_t negative(Vec value) {
+    return static_cast<std::uint32_t>(_mm256_movemask_ps(ps(value)));
+  }
   static std::uint32_t not_zero(Vec value) {
     return negative(vec(_mm256_cmpeq_epi32(raw(value), _mm256_setzero_si256()))) ^ kAll;
   }
@@ -44,7 +47,8 @@ struct Avx2 {
   static Vec prefix_sums(Vec value) {
     value += vec(_mm256_slli_si256(raw(value), 4));
     value += vec(_mm256_slli_si256(raw(value), 8));  // within each half
-    const __m256i low = _mm256_permute2x128_si256(raw(value), raw(value), 0x08);  // the lower half on top of zeros
+    const __m256i low =
+        _mm256_permute2x128_si256(raw(value), raw(value), 0x08);  // the lower half on top of zeros
     return value + vec(_mm256_shuffle_epi32(low, 0xff));
   }
   static Vec last(Vec value) { return vec(_mm256_permutevar8x32_epi32(raw(value), _mm256_set1_epi32(7))); }
@@ -87,7 +91,8 @@ struct Avx2 {
   static std::uint32_t equal(const std::byte* from, BitsOf<T> bits) {
     const auto* at = reinterpret_cast<const __m256i*>(from);
     if constexpr (sizeof(T) == 4) {
-      const __m256i same = _mm256_cmpeq_epi32(_mm256_loadu_si256(at), _mm256_set1_epi32(static_cast<int>(bits)));
+      const __m256i same =
+          _mm256_cmpeq_epi32(_mm256_loadu_si256(at), _mm256_set1_epi32(static_cast<int>(bits)));
       return negative(vec(same));
     } else {
       const __m256i wanted = _mm256_set1_epi64x(static_cast<long long>(bits));
@@ -111,8 +116,8 @@ struct Avx2 {
       return;
     }
     const __m256i byte1 = byte_of_planes(from + 32, width - 8);
-    const __m256i pairs_low = _mm256_unpacklo_epi8(byte0, byte1);    // of values 0-7, 16-23
-    const __m256i pairs_high = _mm256_unpackhi_epi8(byte0, byte1);   // of values 8-15, 24-31
+    const __m256i pairs_low = _mm256_unpacklo_epi8(byte0, byte1);   // of values 0-7, 16-23
+    const __m256i pairs_high = _mm256_unpackhi_epi8(byte0, byte1);  // of values 8-15, 24-31
     if (width <= 16) {
       sizes[0] = vec(_mm256_cvtepu16_epi32(_mm256_castsi256_si128(pairs_low)));
       sizes[1] = vec(_mm256_cvtepu16_epi32(_mm256_castsi256_si128(pairs_high)));
@@ -147,8 +152,10 @@ struct Avx2 {
   static __m256i bytes_of(const Vec (&sizes)[kVectors]) {
     const Vec ff = all(0xff);
     const __m256i low = _mm256_packus_epi32(raw(sizes[0] >> 8 * kByte & ff), raw(sizes[1] >> 8 * kByte & ff));
-    const __m256i high = _mm256_packus_epi32(raw(sizes[2] >> 8 * kByte & ff), raw(sizes[3] >> 8 * kByte & ff));
-    return _mm256_permutevar8x32_epi32(_mm256_packus_epi16(low, high), _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
+    const __m256i high =
+        _mm256_packus_epi32(raw(sizes[2] >> 8 * kByte & ff), raw(sizes[3] >> 8 * kByte & ff));
+    return _mm256_permutevar8x32_epi32(_mm256_packus_epi16(low, high),
+                                       _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
   }
 
   // The eight planes of a byte: each in turn is shifted to the top bit.

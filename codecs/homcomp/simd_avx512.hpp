@@ -1,6 +1,6 @@
 // The vector primitives (simd_portable.hpp tells what they are) with AVX-512 (F, BW, DQ, VL) and BMI2. To be
-// included between HOMZ_TARGET_BEGIN and HOMZ_TARGET_END, with <immintrin.h> in front of them. Bit planes are cut
-// and joined in 256 bits: 32 bytes.
+// included between HOMZ_TARGET_BEGIN and HOMZ_TARGET_END, with <immintrin.h> in front of them. Bit planes are
+// cut and joined in 256 bits: 32 bytes.
 #pragma once
 
 #include "codecs/homcomp/simd_avx2.hpp"
@@ -22,7 +22,8 @@ struct Avx512 {
   static Vec greater(Vec a, Vec b) { return vec(_mm512_max_epi32(raw(a), raw(b))); }
   static Vec magnitude(Vec value) { return vec(_mm512_abs_epi32(raw(value))); }
   static Vec negate_where(std::uint32_t mask, Vec value) {
-    return vec(_mm512_mask_sub_epi32(raw(value), static_cast<__mmask16>(mask), _mm512_setzero_si512(), raw(value)));
+    return vec(
+        _mm512_mask_sub_epi32(raw(value), static_cast<__mmask16>(mask), _mm512_setzero_si512(), raw(value)));
   }
   static Vec select(std::uint32_t mask, Vec yes, Vec no) {
     return vec(_mm512_mask_blend_epi32(static_cast<__mmask16>(mask), raw(no), raw(yes)));
@@ -55,7 +56,8 @@ struct Avx512 {
       const __m512i q = _mm512_cvtps_epi32(_mm512_mul_ps(values, _mm512_set1_ps(by.reciprocal)));
       const __m512 restored = _mm512_mul_ps(_mm512_cvtepi32_ps(q), _mm512_set1_ps(by.step));
       quanta = vec(q);
-      return _mm512_cmp_ps_mask(_mm512_abs_ps(_mm512_sub_ps(values, restored)), _mm512_set1_ps(by.safe), _CMP_NLE_UQ);
+      return _mm512_cmp_ps_mask(_mm512_abs_ps(_mm512_sub_ps(values, restored)), _mm512_set1_ps(by.safe),
+                                _CMP_NLE_UQ);
     } else {
       __m256i low, high;
       const std::uint32_t bad = quantise_half(from, by, low) | quantise_half(from + 64, by, high) << 8;
@@ -117,7 +119,8 @@ struct Avx512 {
     const __m512d values = _mm512_loadu_pd(from);
     quanta = _mm512_cvtpd_epi32(_mm512_mul_pd(values, _mm512_set1_pd(by.reciprocal)));
     const __m512d restored = _mm512_mul_pd(_mm512_cvtepi32_pd(quanta), _mm512_set1_pd(by.step));
-    return _mm512_cmp_pd_mask(_mm512_abs_pd(_mm512_sub_pd(values, restored)), _mm512_set1_pd(by.safe), _CMP_NLE_UQ);
+    return _mm512_cmp_pd_mask(_mm512_abs_pd(_mm512_sub_pd(values, restored)), _mm512_set1_pd(by.safe),
+                              _CMP_NLE_UQ);
   }
 };
 

@@ -1,6 +1,6 @@
-// The vector primitives in plain C++, and thereby what each of them means: the other instruction sets have the
-// same functions. A Vec holds kLanes residuals, quanta or magnitudes (two's complement, modulo 2^32); a mask has
-// a bit a lane, lane 0 lowest; a block is kVectors Vecs.
+// The vector primitives in plain C++, and thereby what each of them means: the other instruction sets have
+// the same functions. A Vec holds kLanes residuals, quanta or magnitudes (two's complement, modulo 2^32); a
+// mask has a bit a lane, lane 0 lowest; a block is kVectors Vecs.
 #pragma once
 
 #include <bit>
@@ -72,8 +72,8 @@ struct Portable {
   static bool is_any(Doubt doubt) { return doubt != 0; }
   static std::uint32_t mask_of(Doubt doubt) { return doubt; }
 
-  // Quanta of kLanes values, to the nearest; returns those that may not stand for their values. The others may lie
-  // outside the limit: then bit 30 or 31 of their magnitude is set.
+  // Quanta of kLanes values, to the nearest; returns those that may not stand for their values. The others
+  // may lie outside the limit: then bit 30 or 31 of their magnitude is set.
   template <class T>
   static Doubt quantise(const std::byte* from, const Quantiser<T>& by, Vec& quanta) {
     constexpr T kLimit = static_cast<T>(kQuantumLimit);
@@ -92,7 +92,8 @@ struct Portable {
   }
   template <class T>
   static void restore(Vec quanta, T step, std::byte* to) {
-    for (unsigned i = 0; i < kLanes; ++i) store_value(to + i * sizeof(T), homcomp::restore(static_cast<std::int32_t>(quanta[i]), step));
+    for (unsigned i = 0; i < kLanes; ++i)
+      store_value(to + i * sizeof(T), homcomp::restore(static_cast<std::int32_t>(quanta[i]), step));
   }
   template <class T>
   static std::uint32_t equal(const std::byte* from, BitsOf<T> bits) {  // mask
@@ -104,24 +105,50 @@ struct Portable {
 
   // The `width` planes of a block's magnitudes, as little-endian words; may write up to 32 words.
   static void planes(const Vec (&sizes)[kVectors], unsigned width, std::byte* to) {
-    for (unsigned plane = 0; plane < width; ++plane) {
-      std::uint32_t word = 0;
-      for (unsigned i = 0; i < kBlock; ++i)
-        word |= (sizes[i / kLanes][i % kLanes] >> plane & 1) << i;
-      store_le(to + 4 * plane, word);
-    }
+    std::uint32_t values[kBlock];
+    for (unsigned i = 0; i < kVectors; ++i) store(values + i * kLanes, sizes[i]);
+    for (unsigned byte = 0; 8 * byte < width; ++byte)
+      for (unsigned part = 0; part < 4; ++part) {
+        std::uint64_t rows = 0;
+        for (unsigned i = 0; i < 8; ++i)
+          rows |= std::uint64_t{values[8 * part + i] >> 8 * byte & 0xff} << 8 * i;
+        rows = transpose(rows);
+        for (unsigned i = 0; i < 8; ++i)
+          to[4 * (8 * byte + i) + part] = static_cast<std::byte>(rows >> 8 * i & 0xff);
+      }
   }
   static void join_planes(const std::byte* from, unsigned width, Vec (&sizes)[kVectors]) {
-    for (Vec& size : sizes) size = Vec{};
-    for (unsigned plane = 0; plane < width; ++plane) {
-      const auto word = load_le<std::uint32_t>(from + 4 * plane);
-      for (unsigned i = 0; i < kBlock; ++i)
-        sizes[i / kLanes][i % kLanes] |= (word >> i & 1) << plane;
-    }
+    std::uint32_t values[kBlock] = {};
+    for (unsigned byte = 0; 8 * byte < width; ++byte)
+      for (unsigned part = 0; part < 4; ++part) {
+        std::uint64_t rows = 0;
+        for (unsigned i = 0; i < 8 && 8 * byte + i < width; ++i)
+          rows |= std::to_integer<std::uint64_t>(from[4 * (8 * byte + i) + part]) << 8 * i;
+        rows = transpose(rows);
+        for (unsigned i = 0; i < 8; ++i)
+          values[8 * part + i] |= static_cast<std::uint32_t>(rows >> 8 * i & 0xff) << 8 * byte;
+      }
+    for (unsigned i = 0; i < kVectors; ++i) sizes[i] = load(values + i * kLanes);
   }
 
-  static std::uint32_t bits_where(std::uint32_t bits, std::uint32_t mask) { return homcomp::bits_where(bits, mask); }
-  static std::uint32_t bits_to(std::uint32_t packed, std::uint32_t mask) { return homcomp::bits_to(packed, mask); }
+  static std::uint32_t bits_where(std::uint32_t bits, std::uint32_t mask) {
+    return homcomp::bits_where(bits, mask);
+  }
+  static std::uint32_t bits_to(std::uint32_t packed, std::uint32_t mask) {
+    return homcomp::bits_to(packed, mask);
+  }
+
+ private:
+  // An 8 x 8 bit matrix, a row a byte.
+  static std::uint64_t transpose(std::uint64_t rows) {
+    rows = swap_bits(rows, 7, 0x00aa00aa00aa00aau);
+    rows = swap_bits(rows, 14, 0x0000cccc0000ccccu);
+    return swap_bits(rows, 28, 0x00000000f0f0f0f0u);
+  }
+  static std::uint64_t swap_bits(std::uint64_t rows, unsigned shift, std::uint64_t mask) {
+    const std::uint64_t changed = (rows ^ rows >> shift) & mask;
+    return rows ^ changed ^ changed << shift;
+  }
 };
 
 }  // namespace homz::homcomp

@@ -1,6 +1,6 @@
-// The residuals of sparse blocks: first the magnitude bytes of all of them, then the signs of all of them, closed up.
-// (So the place of a block's magnitudes follows from the codes alone.) Templates over the vector primitives V, whose
-// instruction set counts bits.
+// The residuals of sparse blocks: first the magnitude bytes of all of them, then the signs of all of them,
+// closed up. (So the place of a block's magnitudes follows from the codes alone.) Templates over the vector
+// primitives V, whose instruction set counts bits.
 #pragma once
 
 #include <bit>
@@ -45,7 +45,8 @@ class SparseWriter {
 template <class V>
 class SparseReader {
  public:
-  // `rest` begins with the sparse parts, the first of which has `magnitude_bytes`. Returns nullptr or what is wrong.
+  // `rest` begins with the sparse parts, the first of which has `magnitude_bytes`. Returns nullptr or what is
+  // wrong.
   const char* open(ConstBytes rest, std::size_t magnitude_bytes) {
     if (rest.size() < magnitude_bytes) return "a chunk without its sparse magnitudes";
     magnitudes_ = rest.first(magnitude_bytes);
@@ -54,7 +55,8 @@ class SparseReader {
     if (rest.size() < bytes_) return "a chunk without its sparse signs";
     signs_ = rest.subspan(magnitude_bytes);
     for (std::size_t bit = bits; bit < 8 * (bytes_ - magnitude_bytes); ++bit)
-      if ((std::to_integer<unsigned>(signs_[bit / 8]) >> bit % 8 & 1) != 0) return "sparse signs that are not padded";
+      if ((std::to_integer<unsigned>(signs_[bit / 8]) >> bit % 8 & 1) != 0)
+        return "sparse signs that are not padded";
     return nullptr;
   }
   std::size_t bytes() const { return bytes_; }

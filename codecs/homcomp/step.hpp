@@ -35,14 +35,15 @@ T sampled_magnitude(ConstBytes data, std::optional<std::uint64_t> fill_bits, dou
   return largest;
 }
 
-// Twice the bound; or twice what is left of it after the rounding of the largest values that come back, so that
-// it is kept where they are rounded to the wrong side. Values whose rounding takes more than a quarter of the
-// bound do not count: they would make the step too short for the others.
+// Twice the bound; or twice what is left of it after the rounding of the largest values that come back, so
+// that it is kept where they are rounded to the wrong side. Values whose rounding takes more than a quarter
+// of the bound do not count: they would make the step too short for the others.
 template <class T>
 T choose_step(double abs_error, bool use_magnitude, ConstBytes data, std::optional<std::uint64_t> fill_bits) {
   double half_unit = 0;
   if (use_magnitude) {
-    const double limit = abs_error * static_cast<double>(std::uint64_t{1} << (std::numeric_limits<T>::digits - 2));
+    const double limit =
+        abs_error * static_cast<double>(std::uint64_t{1} << (std::numeric_limits<T>::digits - 2));
     const T largest = sampled_magnitude<T>(data, fill_bits, limit);
     if (largest < std::numeric_limits<T>::max())
       half_unit = static_cast<double>(value_of<T>(bits_of(largest) + 1) - largest) / 2;

@@ -1,6 +1,6 @@
 // Compiles a part of a file for an instruction set that not every machine has. Between HOMZ_TARGET_BEGIN and
-// HOMZ_TARGET_END stand only headers whose functions are templates over a type of that file's own (or members of
-// it): an inline function that another file has, too, could otherwise reach a machine that cannot run it.
+// HOMZ_TARGET_END stand only headers whose functions are templates over a type of that file's own (or members
+// of it): an inline function that another file has, too, could otherwise reach a machine that cannot run it.
 // Lambdas do not take part in this with clang: there are none in those headers.
 #pragma once
 

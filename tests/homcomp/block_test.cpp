@@ -1,11 +1,11 @@
-// The mathematics of one block: quanta that keep the bound, planes that come back, codes that say what they mean.
-#include "codecs/homcomp/block_math.hpp"
-
+// The mathematics of one block: quanta that keep the bound, planes that come back, codes that say what they
+// mean.
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <random>
 
+#include "codecs/homcomp/block_math.hpp"
 #include "codecs/homcomp/step.hpp"
 #include "tests/support/bound_check.hpp"
 
@@ -74,8 +74,10 @@ void check_quanta(double bound, T step, T x) {
 TEST(Block, QuantaKeepTheBoundOnEveryBitPattern) {
   std::mt19937_64 random(3);
   for (int round = 0; round < 200000; ++round) {
-    const double bound = std::ldexp(1 + static_cast<double>(random() % 1024) / 1024, static_cast<int>(random() % 80) - 40);
-    check_quanta<float>(bound, largest_not_above<float>(2 * bound), value_of<float>(static_cast<std::uint32_t>(random())));
+    const double bound =
+        std::ldexp(1 + static_cast<double>(random() % 1024) / 1024, static_cast<int>(random() % 80) - 40);
+    check_quanta<float>(bound, largest_not_above<float>(2 * bound),
+                        value_of<float>(static_cast<std::uint32_t>(random())));
     check_quanta<double>(bound, 2 * bound, value_of<double>(random()));
     const double near = std::ldexp(static_cast<double>(random() % 65536) + 0.5, 0) * 2 * bound;
     check_quanta<float>(bound, largest_not_above<float>(2 * bound), static_cast<float>(near));
@@ -110,7 +112,8 @@ TEST(Step, LeavesRoomForTheRoundingOfTheLargestValues) {
   EXPECT_EQ(choose_step<float>(1e-3, true, data, {}), largest_not_above<float>(2 * (1e-3 - 0x1p-15)));
   // Values that are too large to be quantised, and the fill value, do not count.
   const std::vector<float> huge(10000, 1e30f);
-  EXPECT_EQ(choose_step<float>(1e-3, true, std::as_bytes(std::span(huge)), {}), largest_not_above<float>(2e-3 - 0));
+  EXPECT_EQ(choose_step<float>(1e-3, true, std::as_bytes(std::span(huge)), {}),
+            largest_not_above<float>(2e-3 - 0));
   EXPECT_EQ(choose_step<float>(1e-3, true, data, bits_of(1000.0f)), largest_not_above<float>(2e-3));
   EXPECT_GT(choose_step<float>(0x1p-1000, true, data, {}), 0);
 }

@@ -1,5 +1,5 @@
-// Chunks that no encoder of ours makes but a decoder must read: every code, order, mask and base at random, and
-// what it must refuse.
+// Chunks that no encoder of ours makes but a decoder must read: every code, order, mask and base at random,
+// and what it must refuse.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -34,9 +34,11 @@ class ChunkMaker {
       bitmaps.push_back(static_cast<std::byte>(coded));
       for (unsigned i = 0; i < 8; ++i)
         if ((coded >> i & 1) != 0)
-          codes.push_back(static_cast<std::byte>(block(std::min(32u, count - 32 * (first + i)), words, values, magnitudes, signs)));
+          codes.push_back(static_cast<std::byte>(
+              block(std::min(32u, count - 32 * (first + i)), words, values, magnitudes, signs)));
     }
-    chunk = {static_cast<std::byte>(flags), std::byte{30}, static_cast<std::byte>(top), static_cast<std::byte>(top >> 8)};
+    chunk = {static_cast<std::byte>(flags), std::byte{30}, static_cast<std::byte>(top),
+             static_cast<std::byte>(top >> 8)};
     if ((flags & 16) != 0) put(chunk, static_cast<std::uint32_t>(random_()));
     for (const auto* part : {&bitmaps, &codes}) chunk.insert(chunk.end(), part->begin(), part->end());
     chunk.resize((chunk.size() + 3) / 4 * 4);
@@ -113,8 +115,8 @@ Status decode(const Made& made, const homcomp::Kernels& kernels, std::vector<std
 
 TEST(Chunk, EveryCodeOrderAndMask) {
   ChunkMaker maker(5);
-  const std::vector<std::vector<std::uint64_t>> shapes = {{4096}, {4000}, {33},         {7},          {64, 64},
-                                                          {50, 33}, {64, 48}, {16, 16, 16}, {13, 11, 10}, {3, 16, 16}};
+  const std::vector<std::vector<std::uint64_t>> shapes = {
+      {4096}, {4000}, {33}, {7}, {64, 64}, {50, 33}, {64, 48}, {16, 16, 16}, {13, 11, 10}, {3, 16, 16}};
   for (int round = 0; round < 600; ++round)
     for (const auto& extents : shapes) {
       const unsigned flags = maker.below(3) | maker.below(16) << 2;
@@ -141,7 +143,8 @@ TEST(Chunk, LengthsThatDoNotFitAreRefused) {
     if (chunk.empty()) continue;
     for (const homcomp::Kernels* kernels : available_kernels()) {
       std::vector<std::byte> data;
-      EXPECT_EQ(decode(payload_of({4096}, chunk), *kernels, data).code(), Code::corrupt_stream) << kernels->name;
+      EXPECT_EQ(decode(payload_of({4096}, chunk), *kernels, data).code(), Code::corrupt_stream)
+          << kernels->name;
     }
   }
 }
@@ -151,26 +154,28 @@ TEST(Chunk, WhatHasNoMeaningIsRefused) {
     std::vector<std::byte> chunk, data;
     for (const unsigned byte : bytes) chunk.push_back(static_cast<std::byte>(byte));
     for (const homcomp::Kernels* kernels : available_kernels())
-      EXPECT_EQ(decode(payload_of({40}, chunk), *kernels, data, fill).code(), Code::corrupt_stream) << kernels->name;
+      EXPECT_EQ(decode(payload_of({40}, chunk), *kernels, data, fill).code(), Code::corrupt_stream)
+          << kernels->name;
   };
   const std::optional<std::uint64_t> fill = bits_of(-9999.0);
-  expect_refused({3, 0, 0, 0}, fill);                                      // order 3
-  expect_refused({64, 0, 0, 0}, fill);                                     // a reserved flag
-  expect_refused({128, 0, 0, 0}, fill);                                    //
-  expect_refused({0, 31, 0, 0}, fill);                                     // a range beyond the limit
-  expect_refused({0, 0, 2, 0}, fill);                                      // a bitmap behind the last block
-  expect_refused({0, 0, 1, 0, 0, 0, 0, 0}, fill);                          // an empty bitmap
-  expect_refused({0, 0, 1, 0, 4, 0, 0, 0}, fill);                          // a code behind the last block
-  expect_refused({0, 0, 1, 0, 1, 16, 0, 0}, fill);                         // a reserved code
-  expect_refused({0, 0, 1, 0, 1, 127, 0, 0}, fill);                        // all fill, and a mask
-  expect_refused({0, 0, 1, 0, 1, 63, 0, 1}, fill);                         // padding that is not 0
-  expect_refused({0, 0, 1, 0, 1, 63, 0, 0}, std::nullopt);                 // fill, but none declared
-  expect_refused({32, 0, 0, 0}, std::nullopt);                             //
-  expect_refused({0, 0, 1, 0, 1, 64, 0, 0, 1, 0, 0, 0}, std::nullopt);     //
-  expect_refused({0, 0, 1, 0, 2, 64, 0, 0, 0, 1, 0, 0}, fill);             // a mask with positions behind the end
-  expect_refused({0, 0, 1, 0, 1, 192, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}, fill);  // fill and exact
-  expect_refused({0, 0, 1, 0, 1, 1, 0, 0, 1, 0, 1, 0}, fill);              // padding behind sparse parts
-  expect_refused({0, 0, 1, 0, 1, 1, 0, 0, 1, 2, 0, 0}, fill);              // a sign too many
+  expect_refused({3, 0, 0, 0}, fill);                                   // order 3
+  expect_refused({64, 0, 0, 0}, fill);                                  // a reserved flag
+  expect_refused({128, 0, 0, 0}, fill);                                 //
+  expect_refused({0, 31, 0, 0}, fill);                                  // a range beyond the limit
+  expect_refused({0, 0, 2, 0}, fill);                                   // a bitmap behind the last block
+  expect_refused({0, 0, 1, 0, 0, 0, 0, 0}, fill);                       // an empty bitmap
+  expect_refused({0, 0, 1, 0, 4, 0, 0, 0}, fill);                       // a code behind the last block
+  expect_refused({0, 0, 1, 0, 1, 16, 0, 0}, fill);                      // a reserved code
+  expect_refused({0, 0, 1, 0, 1, 127, 0, 0}, fill);                     // all fill, and a mask
+  expect_refused({0, 0, 1, 0, 1, 63, 0, 1}, fill);                      // padding that is not 0
+  expect_refused({0, 0, 1, 0, 1, 63, 0, 0}, std::nullopt);              // fill, but none declared
+  expect_refused({32, 0, 0, 0}, std::nullopt);                          //
+  expect_refused({0, 0, 1, 0, 1, 64, 0, 0, 1, 0, 0, 0}, std::nullopt);  //
+  expect_refused({0, 0, 1, 0, 2, 64, 0, 0, 0, 1, 0, 0}, fill);  // a mask with positions behind the end
+  expect_refused({0, 0, 1, 0, 1, 192, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0},
+                 fill);                                        // fill and exact
+  expect_refused({0, 0, 1, 0, 1, 1, 0, 0, 1, 0, 1, 0}, fill);  // padding behind sparse parts
+  expect_refused({0, 0, 1, 0, 1, 1, 0, 0, 1, 2, 0, 0}, fill);  // a sign too many
   expect_refused({0, 0, 1, 0, 1, 15, 0, 0, 255, 255, 255, 255, 0, 0, 0}, fill);  // no multiple of 4
 }
 
@@ -181,7 +186,8 @@ TEST(Chunk, TablesThatDoNotFitAreRefused) {
   const Encoding encoding{sample.field, 1e-3, {}, {}};
   const auto refused = [&](const Payload& payload) {
     std::vector<std::byte> data(sample.data.size());
-    return homcomp::decode(encoding, plan, homcomp::kernels(), payload, data, 1).code() == Code::corrupt_stream;
+    return homcomp::decode(encoding, plan, homcomp::kernels(), payload, data, 1).code() ==
+           Code::corrupt_stream;
   };
   EXPECT_FALSE(refused(sound));
   for (const std::size_t at : {0, 16, 23, 32, 39, 48, 48 + 2 * 63, 48 + 2 * 64, 48 + 2 * 70, 48 + 2 * 71})

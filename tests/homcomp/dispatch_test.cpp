@@ -1,4 +1,5 @@
-// Every instruction set, any number of threads and the decoder written from the specification agree on every byte.
+// Every instruction set, any number of threads and the decoder written from the specification agree on every
+// byte.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -18,7 +19,8 @@ using homcomp::Plan;
 // Encodes and decodes by all; true if the payload is smaller than the data.
 bool check_all(const Sample& sample, double bound, const Plan& plan) {
   SCOPED_TRACE(testing::Message() << sample.name << " " << to_string(sample.field.dtype) << " "
-                                  << sample.field.shape_text() << ", bound " << bound << ", dim " << plan.dim);
+                                  << sample.field.shape_text() << ", bound " << bound << ", dim "
+                                  << plan.dim);
   const Payload payload = make_payload(sample, bound, plan, *available_kernels().front());
   for (const Kernels* kernels : available_kernels())
     for (const unsigned threads : {1u, 3u})
@@ -57,9 +59,10 @@ TEST(Dispatch, EverySizeOfALineAndEveryDimension) {
   for (const std::uint64_t count : {4095, 4096, 4097, 8192, 64 * 4096 - 1, 64 * 4096 + 33})
     check_all(make_sample("nan_tenth", Dtype::f64, {count}), 1e-3, Plan{});
   const std::vector<std::vector<std::uint64_t>> shapes = {
-      {64, 64},      {65, 63},      {3, 1000},     {1000, 3},      {2, 5000},      {5, 7, 11},   {16, 16, 16},
-      {17, 15, 33},  {3, 50, 60},   {50, 3, 60},   {50, 60, 3},    {200, 2, 2},    {2, 2, 2000}, {9, 5, 3, 2},
-      {3, 17, 9, 5}, {40, 3, 3, 3}, {2, 2, 40, 40}, {2, 33, 20, 31}, {70, 70, 2, 2}, {1, 40, 1, 90}};
+      {64, 64},      {65, 63},       {3, 1000},       {1000, 3},      {2, 5000},
+      {5, 7, 11},    {16, 16, 16},   {17, 15, 33},    {3, 50, 60},    {50, 3, 60},
+      {50, 60, 3},   {200, 2, 2},    {2, 2, 2000},    {9, 5, 3, 2},   {3, 17, 9, 5},
+      {40, 3, 3, 3}, {2, 2, 40, 40}, {2, 33, 20, 31}, {70, 70, 2, 2}, {1, 40, 1, 90}};
   for (const auto& extents : shapes)
     for (unsigned dim = 1; dim <= 3; ++dim)
       for (const std::string_view input : {"sine", "coast", "nan_tenth", "normal", "zeros"}) {
@@ -79,9 +82,13 @@ TEST(Dispatch, QuantaOfEveryWidth) {
         const Field field = *Field::make(Dtype::f64, extents);
         std::vector<double> values(field.count());
         for (std::uint64_t i = 0; i < values.size(); ++i) {
-          const auto noise = static_cast<double>(random() >> (63 - width)) - std::ldexp(1, static_cast<int>(width));
+          const auto noise =
+              static_cast<double>(random() >> (63 - width)) - std::ldexp(1, static_cast<int>(width));
           const auto x = static_cast<double>(i % extents.back()), y = static_cast<double>(i / extents.back());
-          values[i] = noise + (kind == 1 ? 1e6 : kind == 2 ? 1000 * x - 77 * y : kind == 3 ? 11 * x * x - y * y : 0);
+          values[i] = noise + (kind == 1   ? 1e6
+                               : kind == 2 ? 1000 * x - 77 * y
+                               : kind == 3 ? 11 * x * x - y * y
+                                           : 0);
         }
         const Sample sample = sample_of("widths", values, extents);
         check_all(sample, 0.5, plan_for(field, 0, 1.0));
@@ -93,7 +100,8 @@ TEST(Dispatch, QuantaAtTheLimit) {
   for (const double edge : {0x1p30 - 1, 0x1p30, 0x1p30 + 1, 0x1p31 - 1, 0x1p31, 0x1p32}) {
     std::vector<double> values(5000);
     for (std::size_t i = 0; i < values.size(); ++i)
-      values[i] = (i % 2 ? -1 : 1) * (i % 100 < 3 ? edge + static_cast<double>(i % 3) - 1 : static_cast<double>(i));
+      values[i] =
+          (i % 2 ? -1 : 1) * (i % 100 < 3 ? edge + static_cast<double>(i % 3) - 1 : static_cast<double>(i));
     for (const double bound : {0.25, 0.5, 1.0})
       check_all(sample_of("limit", values), bound, Plan{1, true, 1.0});
   }

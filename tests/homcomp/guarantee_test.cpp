@@ -1,5 +1,5 @@
-// What the guarantee costs: the same coder, with and without values that must be stored exactly. The bound of the
-// second is so much larger that nothing ever fails, and the step is that of the first.
+// What the guarantee costs: the same coder, with and without values that must be stored exactly. The bound of
+// the second is so much larger that nothing ever fails, and the step is that of the first.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -1,5 +1,5 @@
-// A second decoder of homcomp payloads, written from codecs/homcomp/spec.md alone: one value at a time, without a
-// thought for speed. It trusts its input.
+// A second decoder of homcomp payloads, written from codecs/homcomp/spec.md alone: one value at a time,
+// without a thought for speed. It trusts its input.
 #pragma once
 
 #include <cstdint>
@@ -41,7 +41,8 @@ class HomcompReference {
 
   std::vector<Chunk> chunks(ConstBytes payload) const {
     std::uint64_t count = 1, along[4];
-    for (int axis = 0; axis < 4; ++axis) count *= along[axis] = (extents_[axis] + sides_[axis] - 1) / sides_[axis];
+    for (int axis = 0; axis < 4; ++axis)
+      count *= along[axis] = (extents_[axis] + sides_[axis] - 1) / sides_[axis];
     const std::uint64_t groups = (count + 63) / 64, sizes_at = 16 + 16 * groups;
     std::uint64_t at = sizes_at + (2 * count + 7) / 8 * 8;
     std::vector<Chunk> chunks;
@@ -165,7 +166,8 @@ class HomcompReference {
       }
     const std::uint64_t values_at = (byte_at + (bit + 7) / 8 + 3) / 4 * 4;
 
-    const std::uint64_t row = chunk.extents[3], plane = row * chunk.extents[2], slab = plane * chunk.extents[1];
+    const std::uint64_t row = chunk.extents[3], plane = row * chunk.extents[2],
+                        slab = plane * chunk.extents[1];
     for (int times = flags & 3; times > 0; --times)
       for (std::uint64_t i = 0; i < count; ++i)
         if (i % row != 0) quanta[i] += quanta[i - 1];
@@ -175,10 +177,13 @@ class HomcompReference {
     if ((flags & 8) != 0)
       for (std::uint64_t i = 0; i < count; ++i)
         if (i % slab >= plane) quanta[i] += quanta[i - plane];
-    for (std::uint64_t i = 0; i < count; ++i) put_value(chunk, i, static_cast<std::int32_t>(quanta[i] + base));
-    for (const std::uint64_t i : fills) std::memcpy(&data_[index_of(chunk, i) * value_bytes], &*fill_bits_, value_bytes);
+    for (std::uint64_t i = 0; i < count; ++i)
+      put_value(chunk, i, static_cast<std::int32_t>(quanta[i] + base));
+    for (const std::uint64_t i : fills)
+      std::memcpy(&data_[index_of(chunk, i) * value_bytes], &*fill_bits_, value_bytes);
     for (std::uint64_t i = 0; i < exacts.size(); ++i)
-      std::memcpy(&data_[index_of(chunk, exacts[i]) * value_bytes], &in[values_at + i * value_bytes], value_bytes);
+      std::memcpy(&data_[index_of(chunk, exacts[i]) * value_bytes], &in[values_at + i * value_bytes],
+                  value_bytes);
   }
 
   void put_value(const Chunk& chunk, std::uint64_t position, std::int32_t quantum) {

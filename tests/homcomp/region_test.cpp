@@ -14,10 +14,12 @@
 namespace homz::test {
 namespace {
 
-std::vector<std::byte> read_region(ConstBytes stream, const Region& region, unsigned threads, Status* status) {
+std::vector<std::byte> read_region(ConstBytes stream, const Region& region, unsigned threads,
+                                   Status* status) {
   const auto open = open_stream(registry(), stream, host(), Verify::parts);
   EXPECT_TRUE(open.ok()) << open.status().message();
-  std::vector<std::byte> data(field_of(region, open->header.field)->bytes()), scratch(open->region_scratch_bytes);
+  std::vector<std::byte> data(field_of(region, open->header.field)->bytes()),
+      scratch(open->region_scratch_bytes);
   *status = decode_region(*open, region, data, scratch, host(threads));
   return data;
 }
@@ -52,13 +54,14 @@ void check_regions(const std::string& choice, const Sample& sample, double bound
 
 TEST(Region, IsAPartOfTheField) {
   const std::vector<std::vector<std::uint64_t>> shapes = {
-      {1},         {9000},         {3, 3000},   {130, 70},     {1000, 3},       {20, 33, 50},
-      {1, 90, 80}, {40, 1, 70},    {5, 6, 7, 8}, {3, 20, 18, 35}, {30, 5, 4, 40}, {300, 3, 3, 3}};
+      {1},         {9000},      {3, 3000},    {130, 70},       {1000, 3},      {20, 33, 50},
+      {1, 90, 80}, {40, 1, 70}, {5, 6, 7, 8}, {3, 20, 18, 35}, {30, 5, 4, 40}, {300, 3, 3, 3}};
   for (const auto& extents : shapes)
     for (const std::string choice : {"homcomp", "homcomp:dim=1", "homcomp:dim=2", "homcomp:dim=3"})
       for (const std::string_view input : {"sine", "coast", "random_bits"}) {
         const Sample sample = make_sample(input, Dtype::f32, extents);
-        if (footprint(compression_of(choice, sample, 1e-3), host()).ok()) check_regions(choice, sample, 1e-3, 25);
+        if (footprint(compression_of(choice, sample, 1e-3), host()).ok())
+          check_regions(choice, sample, 1e-3, 25);
       }
 }
 
