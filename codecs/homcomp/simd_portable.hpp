@@ -4,6 +4,7 @@
 #pragma once
 
 #include <bit>
+#include <cmath>
 #include <cstdint>
 
 #include "codecs/homcomp/block_math.hpp"
@@ -84,7 +85,7 @@ struct Portable {
       const bool in_range = scaled <= kLimit && scaled >= -kLimit;
       const std::int32_t quantum = round_to_even(in_range ? scaled : T(0));
       const T difference = value - homcomp::restore(quantum, by.step);
-      const bool good = in_range && (difference < 0 ? -difference : difference) <= by.safe;
+      const bool good = in_range && std::abs(difference) <= by.safe;
       quanta[i] = static_cast<std::uint32_t>(quantum);
       bad |= static_cast<std::uint32_t>(!good) << i;
     }
