@@ -28,8 +28,8 @@ struct Avx512 {
   static Vec select(std::uint32_t mask, Vec yes, Vec no) {
     return vec(_mm512_mask_blend_epi32(static_cast<__mmask16>(mask), raw(no), raw(yes)));
   }
-  static std::uint32_t negative(Vec value) { return _mm512_movepi32_mask(raw(value)); }
-  static std::uint32_t not_zero(Vec value) { return _mm512_test_epi32_mask(raw(value), raw(value)); }
+  static std::uint32_t negative(Vec value) { return wide(_mm512_movepi32_mask(raw(value))); }
+  static std::uint32_t not_zero(Vec value) { return wide(_mm512_test_epi32_mask(raw(value), raw(value))); }
   static std::uint32_t union_of(Vec value) {
     return Avx2::union_of(half(raw(value)) | half(_mm512_shuffle_i64x2(raw(value), raw(value), 0x4e)));
   }
@@ -45,9 +45,9 @@ struct Avx512 {
   }
   static Vec last(Vec value) { return vec(_mm512_permutexvar_epi32(_mm512_set1_epi32(15), raw(value))); }
 
-  using Doubt = std::uint32_t;
+  using Doubt = __mmask16;
   static bool is_any(Doubt doubt) { return doubt != 0; }
-  static std::uint32_t mask_of(Doubt doubt) { return doubt; }
+  static std::uint32_t mask_of(Doubt doubt) { return wide(doubt); }
 
   template <class T>
   static Doubt quantise(const std::byte* from, const Quantiser<T>& by, Vec& quanta) {
@@ -60,7 +60,7 @@ struct Avx512 {
                                 _CMP_NLE_UQ);
     } else {
       __m256i low, high;
-      const std::uint32_t bad = quantise_half(from, by, low) | quantise_half(from + 64, by, high) << 8;
+      const __mmask16 bad = join(quantise_half(from, by, low), quantise_half(from + 64, by, high));
       quanta = vec(_mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1));
       return bad;
     }
@@ -79,11 +79,12 @@ struct Avx512 {
   template <class T>
   static std::uint32_t equal(const std::byte* from, BitsOf<T> bits) {
     if constexpr (sizeof(T) == 4) {
-      return _mm512_cmpeq_epi32_mask(_mm512_loadu_si512(from), _mm512_set1_epi32(static_cast<int>(bits)));
+      const __m512i wanted = _mm512_set1_epi32(static_cast<int>(bits));
+      return wide(_mm512_cmpeq_epi32_mask(_mm512_loadu_si512(from), wanted));
     } else {
       const __m512i wanted = _mm512_set1_epi64(static_cast<long long>(bits));
-      return _mm512_cmpeq_epi64_mask(_mm512_loadu_si512(from), wanted) |
-             static_cast<std::uint32_t>(_mm512_cmpeq_epi64_mask(_mm512_loadu_si512(from + 64), wanted)) << 8;
+      return wide(join(_mm512_cmpeq_epi64_mask(_mm512_loadu_si512(from), wanted),
+                       _mm512_cmpeq_epi64_mask(_mm512_loadu_si512(from + 64), wanted)));
     }
   }
 
@@ -106,6 +107,14 @@ struct Avx512 {
  private:
   static __m512i raw(Vec value) { return reinterpret_cast<__m512i>(value); }
   static Vec vec(__m512i value) { return reinterpret_cast<Vec>(value); }
+  // Where registers run short, GCC 12 may store a mask as 8 or 16 bits and read 32 back, if it is widened by
+  // a conversion (seen under ThreadSanitizer). So masks stay masks, and this instruction widens them.
+  static std::uint32_t wide(__mmask16 mask) {
+    std::uint32_t bits;
+    asm("kmovw %1, %0" : "=r"(bits) : "k"(mask));
+    return bits;
+  }
+  static __mmask16 join(__mmask8 low, __mmask8 high) { return _mm512_kunpackb(high, low); }
   static Avx2::Vec half(__m512i value) { return reinterpret_cast<Avx2::Vec>(_mm512_castsi512_si256(value)); }
 
   static void split(const Vec (&sizes)[kVectors], Avx2::Vec (&halves)[4]) {
@@ -115,7 +124,7 @@ struct Avx512 {
     }
   }
 
-  static std::uint32_t quantise_half(const std::byte* from, const Quantiser<double>& by, __m256i& quanta) {
+  static __mmask8 quantise_half(const std::byte* from, const Quantiser<double>& by, __m256i& quanta) {
     const __m512d values = _mm512_loadu_pd(from);
     quanta = _mm512_cvtpd_epi32(_mm512_mul_pd(values, _mm512_set1_pd(by.reciprocal)));
     const __m512d restored = _mm512_mul_pd(_mm512_cvtepi32_pd(quanta), _mm512_set1_pd(by.step));
