@@ -14,7 +14,7 @@ function(homz_say part on why)
 endfunction()
 
 message(STATUS "homz ${PROJECT_VERSION}, ${CMAKE_BUILD_TYPE}:")
-homz_say("codecs        " TRUE "identity, zstd, cuszp, cuszp2, homcomp")
+homz_say("codecs        " TRUE "all of codecs/builtin.cpp")
 homz_say("tools, HDF5   " ${HOMZ_TOOLS} "homz, with HDF5 ${HDF5_VERSION}")
 homz_say("tests         " ${HOMZ_TESTS} "")
 if(CMAKE_CUDA_COMPILER)

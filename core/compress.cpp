@@ -5,7 +5,16 @@
 namespace homz {
 namespace {
 
-Result<Compressed> compress_resolved(Compression compression, ConstBytes data, Exec exec) {
+Result<Compressed> compress_within(const Compression& compression, ConstBytes data, Exec exec) {
+  HOMZ_ASSIGN(const StreamFootprint needs, footprint(compression, exec));
+  Compressed result;
+  HOMZ_ASSIGN(result.buffer, Buffer::make(needs.stream_bytes));
+  HOMZ_ASSIGN(Buffer scratch, Buffer::make(needs.scratch_bytes));
+  HOMZ_TRY(encode_stream(compression, data, result.buffer.bytes(), scratch.bytes(), &result.bytes, exec));
+  return result;
+}
+
+Result<Compressed> resolve_and_compress(Compression compression, ConstBytes data, Exec exec) {
   const Field& field = compression.field;
   if (data.size() != field.bytes())
     return Status(Code::invalid_argument,
@@ -15,12 +24,7 @@ Result<Compressed> compress_resolved(Compression compression, ConstBytes data, E
     return Status(Code::invalid_argument, "a null pointer was given for the data");
   HOMZ_ASSIGN(compression.abs_error,
               resolve_over(field, data, compression.requested, compression.fill_bits, exec));
-  HOMZ_ASSIGN(const StreamFootprint needs, footprint(compression, exec));
-  Compressed result;
-  HOMZ_ASSIGN(result.buffer, Buffer::make(needs.stream_bytes));
-  HOMZ_ASSIGN(Buffer scratch, Buffer::make(needs.scratch_bytes));
-  HOMZ_TRY(encode_stream(compression, data, result.buffer.bytes(), scratch.bytes(), &result.bytes, exec));
-  return result;
+  return compress_within(compression, data, exec);
 }
 
 Result<Decompressed> decompress_limited(const Registry& registry, ConstBytes bytes, Exec exec,
@@ -41,7 +45,11 @@ Result<Decompressed> decompress_limited(const Registry& registry, ConstBytes byt
 }  // namespace
 
 Result<Compressed> compress(const Compression& compression, ConstBytes data, Exec exec) {
-  return no_throw([&] { return compress_resolved(compression, data, exec); });
+  return no_throw([&] { return resolve_and_compress(compression, data, exec); });
+}
+
+Result<Compressed> compress_resolved(const Compression& compression, ConstBytes data, Exec exec) {
+  return no_throw([&] { return compress_within(compression, data, exec); });
 }
 
 Result<Compressed> compress(const CodecChoice& choice, const Field& field, ConstBytes data,

@@ -19,6 +19,8 @@ struct Compressed {
 // Resolves compression.requested over the data (finite values that are not fill) to the absolute bound, then
 // encodes.
 Result<Compressed> compress(const Compression& compression, ConstBytes data, Exec exec);
+// The same for callers that have set compression.abs_error themselves.
+Result<Compressed> compress_resolved(const Compression& compression, ConstBytes data, Exec exec);
 Result<Compressed> compress(const CodecChoice& choice, const Field& field, ConstBytes data,
                             const ErrorBound& bound, std::optional<std::uint64_t> fill_bits, Exec exec);
 

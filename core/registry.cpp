@@ -6,6 +6,12 @@
 
 namespace homz {
 
+std::string to_string(const CodecChoice& choice) {
+  const auto options = choice.codec->describe(choice.params);
+  const std::string name(choice.codec->info().name);
+  return options.ok() && !options->empty() ? name + ':' + *options : name;
+}
+
 Status Registry::add(const Codec& codec) {
   const CodecInfo& info = codec.info();
   const bool well_named = !info.name.empty() && std::all_of(info.name.begin(), info.name.end(), [](char c) {

@@ -21,6 +21,9 @@ struct CodecChoice {
   CodecParams params{};
 };
 
+// The inverse of Registry::choose; the name alone where the params have no known meaning.
+std::string to_string(const CodecChoice& choice);
+
 class Registry {
  public:
   // The codec must outlive the registry. Errors: an id or a name that is taken, or a name that is not

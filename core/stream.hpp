@@ -26,8 +26,9 @@ struct Compression {
 };
 
 struct StreamFootprint {
-  std::uint64_t stream_bytes = 0;  // capacity for every outcome: at most the data and a header, unless a
-                                   // codec's option asks for its own layout at any price
+  // Capacity for every outcome. (A stream is at most the data and a header, unless a codec's option asks for
+  // its own layout at any price; a codec may need a little more room to find that out.)
+  std::uint64_t stream_bytes = 0;
   std::uint64_t scratch_bytes = 0;
 };
 

@@ -2,6 +2,7 @@
 // survives a fork or an unloaded library, and no task ever waits for another.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <mutex>
 #include <utility>
@@ -35,23 +36,44 @@ void parallel_for(std::uint64_t count, unsigned threads, F&& task) {
   run_tasks(count, threads, TaskRef(task));
 }
 
+// The failure of the lowest task among those that failed, on whatever threads.
+class LowestFailure {
+ public:
+  void take(std::uint64_t task, Status status) {
+    if (status.ok()) return;
+    const std::lock_guard lock(guard_);
+    if (!status_.ok() && task >= task_) return;
+    task_ = task;
+    status_ = std::move(status);
+  }
+  const Status& status() const { return status_; }  // when all threads are done
+
+ private:
+  std::mutex guard_;
+  std::uint64_t task_ = 0;
+  Status status_;
+};
+
 // The same for tasks that can fail: every task runs, and the failure of the lowest task is returned, so that
 // the message does not depend on the number of threads.
 template <class F>
 Status try_parallel_for(std::uint64_t count, unsigned threads, F&& task) {
-  std::mutex guard;
-  std::uint64_t failed_task = count;
-  Status failure;
-  parallel_for(count, threads, [&](std::uint64_t i) {
-    Status status = no_throw([&] { return task(i); });
-    if (status.ok()) return;
-    const std::lock_guard lock(guard);
-    if (i < failed_task) {
-      failed_task = i;
-      failure = std::move(status);
-    }
+  LowestFailure failure;
+  parallel_for(count, threads, [&](std::uint64_t i) { failure.take(i, no_throw([&] { return task(i); })); });
+  return failure.status();
+}
+
+// The same for tasks that use something of their worker's, such as a buffer: task(i, worker), worker <
+// workers. No two tasks of a worker run at once.
+template <class F>
+Status try_parallel_for_workers(std::uint64_t count, unsigned workers, F&& task) {
+  LowestFailure failure;
+  std::atomic<std::uint64_t> next{0};
+  parallel_for(workers, workers, [&](std::uint64_t worker) {
+    for (std::uint64_t i; (i = next.fetch_add(1, std::memory_order_relaxed)) < count;)
+      failure.take(i, no_throw([&] { return task(i, worker); }));
   });
-  return failure;
+  return failure.status();
 }
 
 }  // namespace homz

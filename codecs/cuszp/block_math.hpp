@@ -1,5 +1,5 @@
 // The block code of cuSZp: quanta, residuals, widths and bit planes of one block, for host and device.
-// spec.md, "Quanta" and "Blocks", is normative. Floating point appears in Quantiser and within_bound() only,
+// spec.md, "Quanta" and "Blocks", is normative. Floating point appears in Quantiser only,
 // as single IEEE operations; everything else is unsigned integer arithmetic modulo 2^32.
 #pragma once
 
@@ -73,19 +73,6 @@ struct Quantiser {
     return (static_cast<T>(static_cast<std::int32_t>(quantum)) * bound) * T(2);
   }
 };
-
-// Whether |x - y| <= bound in exact arithmetic; false wherever a NaN or an infinity is involved.
-HOMZ_HD inline bool within_bound(double x, double y, double bound) {
-  const double difference = x - y;
-  const double size = difference < 0 ? -difference : difference;
-  if (size != bound)
-    return size < bound;  // rounding is monotonic: it cannot carry the difference across the bound
-  // The rounding error of the difference (Knuth's TwoSum) tells on which side of the bound the exact one
-  // lies.
-  const double part = difference - x;
-  const double error = (x - (difference - part)) - (y + part);
-  return (difference < 0 ? -error : error) <= 0;
-}
 
 // Gives the positions without a value of their own (fill, or outside the array) the quanta that cost least:
 // residual 0. A vacant position 0 takes the first quantum of the block, so that the step to it is paid once.

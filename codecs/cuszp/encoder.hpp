@@ -5,17 +5,10 @@
 #include <optional>
 
 #include "codecs/cuszp/segments.hpp"
+#include "core/bound_check.hpp"
 #include "core/threads.hpp"
 
 namespace homz::cuszp {
-
-// The largest finite T that does not exceed `value` >= 0.
-template <class T>
-T largest_not_above(double value) {
-  if (value >= std::numeric_limits<T>::max()) return std::numeric_limits<T>::max();
-  const T nearest = static_cast<T>(value);
-  return nearest > value ? value_of<T>(bits_of(nearest) - 1) : nearest;
-}
 
 template <class T, class Layout>
 class Encoder {

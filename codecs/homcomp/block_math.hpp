@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "core/bits.hpp"
+#include "core/bound_check.hpp"
 #include "core/hd.hpp"
 
 namespace homz::homcomp {
@@ -15,19 +16,6 @@ inline constexpr unsigned kBlock = 32;                  // values
 inline constexpr std::int32_t kQuantumLimit = 1 << 30;  // |quantum| is below it
 
 // ---- Quanta
-
-// Whether |x - y| <= bound in exact arithmetic; false wherever a NaN or an infinity is involved.
-HOMZ_HD inline bool within_bound(double x, double y, double bound) {
-  const double difference = x - y;
-  const double size = difference < 0 ? -difference : difference;
-  if (size != bound)
-    return size < bound;  // rounding is monotonic: it cannot carry the difference across the bound
-  // The rounding error of the difference (Knuth's TwoSum) tells on which side of the bound the exact one
-  // lies.
-  const double part = difference - x;
-  const double error = (x - (difference - part)) - (y + part);
-  return (difference < 0 ? -error : error) <= 0;
-}
 
 template <class T>
 struct Quantiser {

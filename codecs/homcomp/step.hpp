@@ -9,14 +9,6 @@
 
 namespace homz::homcomp {
 
-// The largest finite T that does not exceed `value` >= 0.
-template <class T>
-T largest_not_above(double value) {
-  if (value >= std::numeric_limits<T>::max()) return std::numeric_limits<T>::max();
-  const T nearest = static_cast<T>(value);
-  return nearest > value ? value_of<T>(bits_of(nearest) - 1) : nearest;
-}
-
 // The largest magnitude up to `limit` in a sample of the data: 64 runs of 64 values, evenly spread.
 template <class T>
 T sampled_magnitude(ConstBytes data, std::optional<std::uint64_t> fill_bits, double limit) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "codecs/cuszp/layout.hpp"
+#include "core/bound_check.hpp"
 #include "tests/golden/inputs.hpp"
 
 namespace homz::cuszp {

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstdio>
 
-#include "codecs/homcomp/step.hpp"
+#include "core/bound_check.hpp"
 #include "tests/homcomp/coding.hpp"
 #include "tests/support/guarded.hpp"
 
@@ -16,7 +16,7 @@ double price(const Sample& sample, double bound, bool use_magnitude) {
   homcomp::Plan plan = plan_for(sample.field);
   plan.use_magnitude = use_magnitude;
   const Payload kept = make_payload(sample, bound, plan, homcomp::kernels());
-  plan.step = homcomp::largest_not_above<float>(2 * bound);
+  plan.step = largest_not_above<float>(2 * bound);
   const Payload free = make_payload(sample, 4 * bound, plan, homcomp::kernels());
   EXPECT_FALSE(free.empty());
   return kept.empty() ? 1 : static_cast<double>(kept.size()) / static_cast<double>(free.size()) - 1;

@@ -3,9 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cstring>
-#include <mutex>
 
 #include "codecs/builtin.hpp"
 #include "core/bits.hpp"
@@ -26,21 +24,9 @@ Status each_chunk(std::uint64_t count, unsigned threads, F work) {
   const std::uint64_t workers = std::min<std::uint64_t>(threads, count);
   const Exec exec = host(count == 1 ? threads : 1);
   std::vector<Buffer> scratches(workers);
-  std::atomic<std::uint64_t> next{0};
-  std::mutex guard;
-  std::uint64_t failed = count;
-  Status first_failure;
-  parallel_for(workers, static_cast<unsigned>(workers), [&](std::uint64_t worker) {
-    for (std::uint64_t i; (i = next.fetch_add(1)) < count;) {
-      Status status = work(i, &scratches[worker], exec);
-      const std::lock_guard lock(guard);
-      if (!status.ok() && i < failed) {
-        failed = i;
-        first_failure = std::move(status);
-      }
-    }
-  });
-  return first_failure;
+  return try_parallel_for_workers(
+      count, static_cast<unsigned>(workers),
+      [&](std::uint64_t i, std::uint64_t worker) { return work(i, &scratches[worker], exec); });
 }
 
 Status select(hid_t space, const hsize_t* start, const Box& box) {

@@ -120,7 +120,7 @@ class Compressor {
                       const ChunkCoding& coding, const Survey& surveyed, DatasetReport* report) {
     report->compressed = true;
     report->reason.clear();
-    report->codec = codec_text(choice.codec);
+    report->codec = to_string(choice.codec);
     report->requested = choice.bound;
     report->abs_error = coding.abs_error;
     if (coding.fill_bits) report->fill = value_of_bits(coding.dtype, *coding.fill_bits);

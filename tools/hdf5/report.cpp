@@ -21,7 +21,7 @@ Status describe_coding(const Dataset& dataset, DatasetReport* report) {
   report->compressed = true;
   const Codec* const codec = registry().find(coding.codec);
   report->codec = codec != nullptr
-                      ? codec_text({codec, coding.params})
+                      ? to_string(CodecChoice{codec, coding.params})
                       : fmt::format("codec {} (unknown here)", static_cast<unsigned>(coding.codec));
   report->requested = coding.requested;
   report->abs_error = coding.abs_error;

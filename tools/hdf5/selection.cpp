@@ -184,10 +184,4 @@ Result<Selection> Selection::make(hid_t file, const Tree& tree, const CompressOp
   return selection;
 }
 
-std::string codec_text(const CodecChoice& choice) {
-  const auto options = choice.codec->describe(choice.params);
-  const std::string name(choice.codec->info().name);
-  return options.ok() && !options->empty() ? name + ":" + *options : name;
-}
-
 }  // namespace homz::hdf5

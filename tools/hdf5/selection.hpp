@@ -36,7 +36,4 @@ class Selection {
   std::vector<std::string> warnings_;
 };
 
-// "CodecChoice" of a dataset as text, "zstd:level=3,shuffle=1".
-std::string codec_text(const CodecChoice& choice);
-
 }  // namespace homz::hdf5

@@ -83,12 +83,7 @@ Result<Compressed> encode(const Task& task, const Field& field, ConstBytes data,
          {outliers_in(field, data, fill_bits, bound, range, compression.abs_error), flattened(bound, range)})
       if (warning) warnings->push_back(*warning);
   }
-  HOMZ_ASSIGN(const StreamFootprint needs, footprint(compression, exec));
-  Compressed result;
-  HOMZ_ASSIGN(result.buffer, Buffer::make(needs.stream_bytes));
-  HOMZ_ASSIGN(Buffer scratch, Buffer::make(needs.scratch_bytes));
-  HOMZ_TRY(encode_stream(compression, data, result.buffer.bytes(), scratch.bytes(), &result.bytes, exec));
-  return result;
+  return compress_resolved(compression, data, exec);
 }
 
 Result<FileReport> compress_raw(const Task& task, const InputFile& input, OutputFile& output,

@@ -58,7 +58,7 @@ Result<Measurement> Bench::measure(const Sample& sample, const CodecChoice& choi
   result.requested = lossless ? ErrorBound{BoundMode::lossless, 0} : bound;
   Compression compression{choice, sample.field, 0, result.requested, sample.fill_bits};
   HOMZ_ASSIGN(compression.abs_error,
-              resolve(result.requested, value_range(sample.field, data, sample.fill_bits, exec)));
+              resolve_over(sample.field, data, result.requested, sample.fill_bits, exec));
   HOMZ_ASSIGN(const StreamFootprint needs, footprint(compression, exec));
   HOMZ_TRY(provide(stream_, needs.stream_bytes));
   HOMZ_TRY(provide(scratch_, needs.scratch_bytes));

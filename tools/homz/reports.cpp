@@ -69,9 +69,7 @@ std::string join(const std::vector<std::string>& blocks) {
 std::string codec_text(const StreamHeader& header) {
   const Codec* codec = registry().find(header.codec);
   if (codec == nullptr) return fmt::format("codec {}", static_cast<unsigned>(header.codec));
-  const auto options = codec->describe(header.params);
-  const std::string name(codec->info().name);
-  return options.ok() && !options->empty() ? name + ':' + *options : name;
+  return to_string(CodecChoice{codec, header.params});
 }
 
 DatasetReport report_of(const StreamHeader& header, const std::string& name) {
