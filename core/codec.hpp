@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "core/checksum.hpp"
 #include "core/exec.hpp"
 #include "core/field.hpp"
 #include "core/memory.hpp"
@@ -43,6 +44,12 @@ struct Footprint {
   std::uint64_t decode_scratch = 0;
 };
 
+// What encode() has made.
+struct Encoded {
+  std::uint64_t bytes = 0;  // of the payload; or Codec::kIncompressible
+  ChecksumState sums;       // of the payload's words, if the codec takes them
+};
+
 class Codec {
  public:
   // What encode() reports instead of a size when the payload would be larger than the data: the data is then
@@ -65,20 +72,24 @@ class Codec {
   // > 0, payload and scratch have the sizes that footprint() tells, no two buffers overlap, all live in
   // exec.space. Nothing is allocated, nothing synchronised, and nothing is written outside the buffers.
 
-  // Writes the payload and its size to *payload_bytes (in exec.space), or kIncompressible there. Every finite
-  // value x comes back as x' with |x - x'| <= abs_error in exact arithmetic; every other value bit for bit.
-  // The bytes depend on the encoding and the data alone. Does not fail for lack of capacity.
+  // Writes the payload, and to *encoded (in exec.space) what there is to know of it. Every finite value x
+  // comes back as x' with |x - x'| <= abs_error in exact arithmetic; every other value bit for bit. The bytes
+  // depend on the encoding and the data alone. Does not fail for lack of capacity.
   virtual Status encode(const Encoding& encoding, ConstBytes data, Bytes payload, Bytes scratch,
-                        std::uint64_t* payload_bytes, Exec exec) const = 0;
+                        Encoded* encoded, Exec exec) const = 0;
+  // Whether encode() tells the sums of the payload; else the stream layer reads it once more to take them.
+  virtual bool takes_sums() const noexcept { return false; }
 
   // Writes all of data. The payload may be hostile: every length in it is checked before use
   // (corrupt_stream).
   virtual Status decode(const Encoding& encoding, ConstBytes payload, Bytes data, Bytes scratch,
                         Exec exec) const = 0;
+  // Whether decode() verifies all that it reads by checksums within the payload, as decode_region() must;
+  // else the stream layer has verified the payload.
+  virtual bool verifies() const noexcept { return false; }
 
   // For codecs whose payloads can be read in parts: decodes a region (which is in the field and not empty)
-  // into data of just its size, without scratch. Such a codec verifies what it reads by checksums of its own:
-  // nobody has looked at the payload's.
+  // into data of just its size, without scratch.
   virtual bool decodes_regions() const noexcept { return false; }
   virtual Status decode_region(const Encoding&, const Region&, ConstBytes, Bytes, Exec) const {
     return Status(Code::internal, "this codec decodes no regions");

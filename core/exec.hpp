@@ -11,15 +11,22 @@ namespace homz {
 enum class Space : std::uint8_t { host, device };
 
 // Host: `threads` worker threads at most, 0 = one a core; the bytes produced never depend on it.
-// Device: work is enqueued on `stream`; nothing is allocated or synchronised inside.
+// Device: work is enqueued on `stream`; nothing is allocated or synchronised inside. What kernels find wrong
+// with a stream goes to *fault, if there is one: a Code, 0 for none, in memory that the device can write
+// (device or pinned); it is set to 0 first, and is the caller's to read after the stream has been waited for.
 struct Exec {
   Space space = Space::host;
   CUstream_st* stream = nullptr;
   unsigned threads = 1;
+  std::uint32_t* fault = nullptr;
 };
 
 inline Exec host(unsigned threads = 1) {
-  return Exec{Space::host, nullptr, threads};
+  return Exec{Space::host, nullptr, threads, nullptr};
+}
+
+inline Exec device(CUstream_st* stream, std::uint32_t* fault = nullptr) {
+  return Exec{Space::device, stream, 0, fault};
 }
 
 }  // namespace homz

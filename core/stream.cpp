@@ -78,21 +78,33 @@ bool codec_applies(const StreamHeader& header, const CodecInfo& info) {
   return header.field.count() != 0 && info.lossless == (header.abs_error == 0);
 }
 
+// The codec's payload, if it is of use.
+Status code_payload(const Codec& codec, ConstBytes data, Bytes payload, Bytes scratch, StreamHeader* header,
+                    Exec exec) {
+  Encoded encoded;
+  HOMZ_TRY(codec.encode(encoding_of(*header), data, payload, scratch, &encoded, exec));
+  if (encoded.bytes == Codec::kIncompressible) return Status();
+  header->representation = Representation::coded;
+  header->payload_bytes = encoded.bytes;
+  header->payload_checksum = codec.takes_sums() ? encoded.sums.finish(encoded.bytes)
+                                                : checksum(payload.first(encoded.bytes), exec.threads);
+  return Status();
+}
+
 Status store_payload(const Compression& compression, ConstBytes data, Bytes payload, Bytes scratch,
                      StreamHeader* header, Exec exec) {
   const Codec& codec = *compression.choice.codec;
   header->representation = Representation::constant;
-  if (encode_constant(header->field, header->fill_bits, data, payload, scratch, &header->payload_bytes,
-                      exec.threads))
-    return Status();
-  if (codec_applies(*header, codec.info())) {
-    header->representation = Representation::coded;
-    HOMZ_TRY(codec.encode(encoding_of(*header), data, payload, scratch, &header->payload_bytes, exec));
-    if (header->payload_bytes != Codec::kIncompressible) return Status();
+  if (!encode_constant(header->field, header->fill_bits, data, payload, scratch, &header->payload_bytes,
+                       exec.threads)) {
+    header->representation = Representation::stored;
+    if (codec_applies(*header, codec.info()))
+      HOMZ_TRY(code_payload(codec, data, payload, scratch, header, exec));
+    if (header->representation == Representation::coded) return Status();
+    header->payload_bytes = data.size();
+    copy(data, payload, exec.threads);
   }
-  header->representation = Representation::stored;
-  header->payload_bytes = data.size();
-  copy(data, payload, exec.threads);
+  header->payload_checksum = checksum(payload.first(header->payload_bytes), exec.threads);
   return Status();
 }
 
@@ -164,13 +176,12 @@ Status encode(const Compression& compression, ConstBytes data, Bytes stream, Byt
   // No more than was asked for: a larger buffer must not change what a codec makes of it.
   const Bytes payload = stream.subspan(StreamHeader::kBytes, needed.stream_bytes - StreamHeader::kBytes);
   HOMZ_TRY(store_payload(compression, data, payload, scratch, &header, exec));
-  header.payload_checksum = checksum(payload.first(header.payload_bytes), exec.threads);
   store(header, stream.first<StreamHeader::kBytes>());
   *stream_bytes = StreamHeader::kBytes + header.payload_bytes;
   return Status();
 }
 
-Result<OpenStream> open(const Registry& registry, ConstBytes bytes, Exec exec, Verify verify) {
+Result<OpenStream> open(const Registry& registry, ConstBytes bytes, Exec exec) {
   HOMZ_TRY(require_host(exec));
   HOMZ_TRY(check_buffers(bytes, {}, {}));
   OpenStream stream;
@@ -183,9 +194,6 @@ Result<OpenStream> open(const Registry& registry, ConstBytes bytes, Exec exec, V
                               stream.payload.size(), header.payload_bytes,
                               stream.payload.size() < header.payload_bytes ? "it was cut off"
                                                                            : "something was appended"));
-  stream.payload_verified = verify == Verify::payload;
-  if (stream.payload_verified) HOMZ_TRY(verify_payload(stream, exec));
-
   stream.codec = registry.find(header.codec);
   HOMZ_TRY(check_size(header.field));
   if (header.representation == Representation::stored && header.payload_bytes != header.field.bytes())
@@ -228,7 +236,8 @@ Status decode(const OpenStream& stream, Bytes data, Bytes scratch, Exec exec) {
                               data.size()));
   HOMZ_TRY(check_size("scratch buffer", scratch.size(), stream.scratch_bytes, Code::capacity));
   HOMZ_TRY(check_buffers(stream.payload, data, scratch));
-  if (!stream.payload_verified) HOMZ_TRY(verify_payload(stream, exec));
+  if (header.representation != Representation::coded || !stream.codec->verifies())
+    HOMZ_TRY(verify_payload(stream, exec));
   switch (header.representation) {
     case Representation::stored:
       copy(stream.payload, data, exec.threads);
@@ -256,7 +265,7 @@ Status decode_part(const OpenStream& stream, const Region& region, Bytes data, B
   if (header.representation == Representation::coded && stream.codec->decodes_regions())
     return stream.codec->decode_region(encoding_of(header), region, stream.payload, data, exec);
   if (header.representation == Representation::stored) {
-    if (!stream.payload_verified) HOMZ_TRY(verify_payload(stream, exec));
+    HOMZ_TRY(verify_payload(stream, exec));
     copy_region(region, header.field, stream.payload, data);
     return Status();
   }
@@ -284,8 +293,8 @@ Status encode_stream(const Compression& compression, ConstBytes data, Bytes stre
   return enter([&] { return encode(compression, data, stream, scratch, stream_bytes, exec); });
 }
 
-Result<OpenStream> open_stream(const Registry& registry, ConstBytes bytes, Exec exec, Verify verify) {
-  return enter([&] { return open(registry, bytes, exec, verify); });
+Result<OpenStream> open_stream(const Registry& registry, ConstBytes bytes, Exec exec) {
+  return enter([&] { return open(registry, bytes, exec); });
 }
 
 Status decode_stream(const OpenStream& stream, Bytes data, Bytes scratch, Exec exec) {

@@ -49,22 +49,17 @@ struct OpenStream {
   ConstBytes payload;
   std::uint64_t scratch_bytes = 0;         // for decode_stream
   std::uint64_t region_scratch_bytes = 0;  // for decode_region
-  bool payload_verified = true;            // its checksum; else that happens when all of the payload is read
 };
 
-enum class Verify : std::uint8_t {
-  payload,  // when the stream is opened
-  parts,    // what is read, when it is read: a region is then had without a look at the rest
-};
+// Verifies the header, its checksum and the length, and that the codec is known in this version and could
+// have made so small a payload; so a caller may allocate header.field.bytes() afterwards, unless it sets a
+// limit of its own: the representation `constant` expands without limit by design. The payload is verified
+// when it is read, as much of it as is read. Errors: corrupt_stream, unsupported.
+Result<OpenStream> open_stream(const Registry& registry, ConstBytes stream, Exec exec);
 
-// Verifies header, length, both checksums, and that the codec is known in this version and could have made so
-// small a payload; so a caller may allocate header.field.bytes() afterwards, unless it sets a limit of its
-// own: the representation `constant` expands without limit by design. Errors: corrupt_stream, unsupported.
-Result<OpenStream> open_stream(const Registry& registry, ConstBytes stream, Exec exec,
-                               Verify verify = Verify::payload);
-
-// Decompresses into `data`, which must have exactly header.field.bytes() bytes. Hostile bytes give a Status,
-// never a fault. On an error `data` may hold decoded values up to the fault.
+// Decompresses into `data`, which must have exactly header.field.bytes() bytes. Bytes whose checksum does not
+// match are not decoded; hostile ones give a Status, never a fault. On an error `data` may hold decoded
+// values up to the fault.
 Status decode_stream(const OpenStream& stream, Bytes data, Bytes scratch, Exec exec);
 
 // Decompresses a region into `data`, which must have exactly the bytes of its values. Reads no more of the

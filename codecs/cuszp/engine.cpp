@@ -105,9 +105,9 @@ Result<Footprint> footprint(const Encoding& encoding, const Plan& plan) {
 }
 
 Status encode(const Encoding& encoding, const Plan& plan, ConstBytes data, Bytes payload, Bytes scratch,
-              std::uint64_t* payload_bytes, Exec exec) {
+              Encoded* encoded, Exec exec) {
   const unsigned dim = choose_dim(encoding, plan, data);
-  *payload_bytes = with_layout(encoding.field, plan, dim, [&](const auto& layout, auto zero) {
+  encoded->bytes = with_layout(encoding.field, plan, dim, [&](const auto& layout, auto zero) {
     using Layout = std::decay_t<decltype(layout)>;
     Arena arena(scratch);
     Segment* const segments = carve_segments(arena, segment_count(layout));

@@ -21,7 +21,7 @@ struct Plan {
 
 Result<Footprint> footprint(const Encoding& encoding, const Plan& plan);
 Status encode(const Encoding& encoding, const Plan& plan, ConstBytes data, Bytes payload, Bytes scratch,
-              std::uint64_t* payload_bytes, Exec exec);
+              Encoded* encoded, Exec exec);
 Status decode(const Encoding& encoding, const Plan& plan, ConstBytes payload, Bytes data, Bytes scratch,
               Exec exec);
 

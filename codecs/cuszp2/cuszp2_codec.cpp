@@ -71,10 +71,10 @@ class Cuszp2Codec final : public Codec {
     return cuszp::footprint(encoding, plan);
   }
 
-  Status encode(const Encoding& encoding, ConstBytes data, Bytes payload, Bytes scratch,
-                std::uint64_t* payload_bytes, Exec exec) const override {
+  Status encode(const Encoding& encoding, ConstBytes data, Bytes payload, Bytes scratch, Encoded* encoded,
+                Exec exec) const override {
     HOMZ_ASSIGN(const cuszp::Plan plan, plan_of(encoding));
-    return cuszp::encode(encoding, plan, data, payload, scratch, payload_bytes, exec);
+    return cuszp::encode(encoding, plan, data, payload, scratch, encoded, exec);
   }
 
   Status decode(const Encoding& encoding, ConstBytes payload, Bytes data, Bytes scratch,

@@ -19,14 +19,17 @@ Coding<T> coding_of(const Encoding& encoding, T step) {
 }
 
 template <class T>
-std::uint64_t encode_as(const Encoding& encoding, const Plan& plan, const Kernels& kernels, ConstBytes data,
-                        Bytes payload, unsigned threads) {
+Encoded encode_as(const Encoding& encoding, const Plan& plan, const Kernels& kernels, ConstBytes data,
+                  Bytes payload, Bytes scratch, unsigned threads) {
   const T step = plan.step != 0
                      ? largest_not_above<T>(plan.step)
                      : choose_step<T>(encoding.abs_error, plan.use_magnitude, data, encoding.fill_bits);
   const Coding<T> coding = coding_of(encoding, step);
   const Grid grid(encoding.field.without_unit_extents(), plan.dim);
-  return PayloadWriter<T>(coding, grid, kernels.encode<T>(), data.data(), payload.data()).write(threads);
+  Arena arena(scratch);
+  ChecksumState* const sums = carve_sums(arena, grid);
+  return PayloadWriter<T>(coding, grid, kernels.encode<T>(), data.data(), payload.data(), sums)
+      .write(threads);
 }
 
 // Calls chunk(index, bytes, is_raw) for the chunks of a group until one fails.
@@ -71,9 +74,11 @@ Status decode_as(const Encoding& encoding, const Plan& plan, const Kernels& kern
   const Grid grid(encoding.field.without_unit_extents(), plan.dim);
   const PayloadReader reader(grid, sizeof(T), payload);
   HOMZ_ASSIGN(const Coding<T> coding, open_coding<T>(encoding, reader));
+  HOMZ_TRY(reader.verify_tables());
   return try_parallel_for(reader.groups(), threads, [&](std::uint64_t index) -> Status {
     Group group;
     HOMZ_TRY(reader.find(index, group));
+    HOMZ_TRY(reader.verify(index, group));
     return for_each_chunk(reader, group, [&](std::uint64_t chunk, ConstBytes bytes, bool is_raw) {
       return read_chunk(coding, kernels.decode<T>(), grid.box(chunk), bytes, is_raw, data.data());
     });
@@ -120,7 +125,8 @@ Status decode_region_as(const Encoding& encoding, const Plan& plan, const Kernel
 
 Result<Footprint> footprint(const Encoding& encoding, const Plan& plan) {
   const Field field = encoding.field.without_unit_extents();
-  const Layout layout(Grid(field, plan.dim).chunks());
+  const Grid grid(field, plan.dim);
+  const Layout layout(grid.chunks());
   if (plan.step != 0) {
     const bool fits = with_dtype(field.dtype, [&](auto zero) {
       return largest_not_above<decltype(zero)>(plan.step) > 0 &&
@@ -130,15 +136,17 @@ Result<Footprint> footprint(const Encoding& encoding, const Plan& plan) {
       return Status(Code::invalid_argument, fmt::format("homcomp: step={} is no number of type {}", plan.step,
                                                         to_string(field.dtype)));
   }
-  return Footprint{layout.data + 4 * layout.chunks, layout.data + field.bytes(), 0, 0};
+  Arena arena;
+  carve_sums(arena, grid);
+  return Footprint{layout.data + 4 * layout.chunks, layout.data + field.bytes(), arena.needed(), 0};
 }
 
 void encode(const Encoding& encoding, const Plan& plan, const Kernels& kernels, ConstBytes data,
-            Bytes payload, std::uint64_t* payload_bytes, unsigned threads) {
-  const std::uint64_t bytes = with_dtype(encoding.field.dtype, [&](auto zero) {
-    return encode_as<decltype(zero)>(encoding, plan, kernels, data, payload, threads);
+            Bytes payload, Bytes scratch, Encoded* encoded, unsigned threads) {
+  *encoded = with_dtype(encoding.field.dtype, [&](auto zero) {
+    return encode_as<decltype(zero)>(encoding, plan, kernels, data, payload, scratch, threads);
   });
-  *payload_bytes = bytes > data.size() ? Codec::kIncompressible : bytes;
+  if (encoded->bytes > data.size()) encoded->bytes = Codec::kIncompressible;
 }
 
 Status decode(const Encoding& encoding, const Plan& plan, const Kernels& kernels, ConstBytes payload,

@@ -20,7 +20,7 @@ struct Plan {
 // Where a step is given that the field's type cannot hold: invalid_argument.
 Result<Footprint> footprint(const Encoding& encoding, const Plan& plan);
 void encode(const Encoding& encoding, const Plan& plan, const Kernels& kernels, ConstBytes data,
-            Bytes payload, std::uint64_t* payload_bytes, unsigned threads);
+            Bytes payload, Bytes scratch, Encoded* encoded, unsigned threads);
 Status decode(const Encoding& encoding, const Plan& plan, const Kernels& kernels, ConstBytes payload,
               Bytes data, unsigned threads);
 // Touches the tables and the groups of chunks that have a part in the region, and verifies their checksums.

@@ -83,17 +83,21 @@ class HomcompCodec final : public Codec {
     return homcomp::footprint(encoding, plan);
   }
 
-  Status encode(const Encoding& encoding, ConstBytes data, Bytes payload, Bytes, std::uint64_t* payload_bytes,
+  Status encode(const Encoding& encoding, ConstBytes data, Bytes payload, Bytes scratch, Encoded* encoded,
                 Exec exec) const override {
     HOMZ_ASSIGN(const homcomp::Plan plan, plan_of(encoding));
-    homcomp::encode(encoding, plan, homcomp::kernels(), data, payload, payload_bytes, exec.threads);
+    homcomp::encode(encoding, plan, homcomp::kernels(), data, payload, scratch, encoded, exec.threads);
     return Status();
   }
+
+  bool takes_sums() const noexcept override { return true; }
 
   Status decode(const Encoding& encoding, ConstBytes payload, Bytes data, Bytes, Exec exec) const override {
     HOMZ_ASSIGN(const homcomp::Plan plan, plan_of(encoding));
     return homcomp::decode(encoding, plan, homcomp::kernels(), payload, data, exec.threads);
   }
+
+  bool verifies() const noexcept override { return true; }
 
   bool decodes_regions() const noexcept override { return true; }
   Status decode_region(const Encoding& encoding, const Region& region, ConstBytes payload, Bytes data,

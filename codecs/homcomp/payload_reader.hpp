@@ -68,8 +68,8 @@ class PayloadReader {
     return corrupt("the checksum of its table does not match");
   }
   Status verify(std::uint64_t index, const Group& group) const {
-    const std::uint64_t sum =
-        group_checksum(group.data, group.words, &payload_[layout_.size(group.first)], group.chunks);
+    const std::uint64_t sum = group_checksum(sum_words(group.data, group.words), group.words,
+                                             &payload_[layout_.size(group.first)], group.chunks);
     if (sum == load_le<std::uint64_t>(&payload_[layout_.row(index) + Layout::kRowChecksumAt]))
       return Status();
     return corrupt("the checksum of a group of chunks does not match");

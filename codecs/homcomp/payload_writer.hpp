@@ -6,15 +6,14 @@
 
 #include "codecs/homcomp/kernels.hpp"
 #include "codecs/homcomp/rows.hpp"
-#include "core/checksum.hpp"
+#include "core/codec.hpp"
 #include "core/threads.hpp"
 
 namespace homz::homcomp {
 
-// The checksum of a group: its chunk data, then the sizes of its chunks as words.
-inline std::uint64_t group_checksum(const std::byte* data, std::uint32_t words, const std::byte* sizes,
+// The checksum of a group: its chunk data, whose sums are given, then the sizes of its chunks as words.
+inline std::uint64_t group_checksum(ChecksumState state, std::uint32_t words, const std::byte* sizes,
                                     unsigned chunks) {
-  ChecksumState state = sum_words(data, words);
   for (unsigned i = 0; i < chunks; ++i) state.add(words + i, load_le<std::uint16_t>(sizes + 2 * i));
   return state.finish(4 * (std::uint64_t{words} + chunks));
 }
@@ -26,6 +25,10 @@ inline std::uint64_t table_checksum(const std::byte* payload, const Layout& layo
   return state.finish(8 + Layout::kRow * layout.groups);
 }
 
+inline ChecksumState* carve_sums(Arena& arena, const Grid& grid) {
+  return arena.take<ChecksumState>(Layout(grid.chunks()).groups);
+}
+
 // The chunk data of all groups is closed up, but a thread that begins a group before those in front of it are
 // done does not know its place yet: it then writes to the place that the group has if all before it are raw.
 // Whoever completes the group that others wait for moves them down. No thread waits for another but for such
@@ -34,20 +37,21 @@ template <class T>
 class PayloadWriter {
  public:
   PayloadWriter(const Coding<T>& coding, const Grid& grid, EncodeChunk<T> encode, const std::byte* data,
-                std::byte* payload)
+                std::byte* payload, ChecksumState* sums)
       : coding_(coding),
         grid_(grid),
         layout_(grid.chunks()),
         encode_(encode),
         data_(data),
-        payload_(payload) {}
+        payload_(payload),
+        sums_(sums) {}
 
-  std::uint64_t write(unsigned threads) {  // returns the size of the payload
+  Encoded write(unsigned threads) {
     std::memset(payload_, 0, layout_.data);
     store_le(payload_ + Layout::kStepAt, bits_of(static_cast<double>(coding_.by.step)));
     parallel_for(layout_.groups, threads, [&](std::uint64_t group) { write_group(group); });
     store_le(payload_ + Layout::kTableChecksumAt, table_checksum(payload_, layout_));
-    return end_;
+    return Encoded{end_, sums_of_payload()};
   }
 
  private:
@@ -64,8 +68,9 @@ class PayloadWriter {
     }
     const auto words = static_cast<std::uint32_t>((at - place) / 4);
     std::byte* const row = payload_ + layout_.row(group);
+    sums_[group] = sum_words(payload_ + place, words);
     store_le(row + Layout::kRowChecksumAt,
-             group_checksum(payload_ + place, words, payload_ + layout_.size(first),
+             group_checksum(sums_[group], words, payload_ + layout_.size(first),
                             static_cast<unsigned>(layout_.group_end(group) - first)));
     complete(group, words);
   }
@@ -109,12 +114,20 @@ class PayloadWriter {
     }
   }
 
+  ChecksumState sums_of_payload() const {
+    ChecksumState all = sum_words(payload_, layout_.data / 4);
+    for (std::uint64_t group = 0; group < layout_.groups; ++group)
+      all.join(sums_[group], layout_.data / 4 + load_le<std::uint64_t>(payload_ + layout_.row(group)));
+    return all;
+  }
+
   const Coding<T>& coding_;
   const Grid& grid_;
   const Layout layout_;
   const EncodeChunk<T> encode_;
   const std::byte* const data_;
   std::byte* const payload_;
+  ChecksumState* const sums_;  // of the chunk data of each group
   std::mutex guard_;
   std::uint64_t next_ = 0;            // the first group without a place
   std::uint64_t direct_ = ~0ull;      // the last group that was written straight to its place

@@ -24,9 +24,8 @@ class IdentityCodec final : public Codec {
     return Footprint{encoding.field.bytes(), encoding.field.bytes(), 0, 0};
   }
   // The stream layer stores what a codec does not make smaller: exactly what identity is for.
-  Status encode(const Encoding&, ConstBytes, Bytes, Bytes, std::uint64_t* payload_bytes,
-                Exec) const override {
-    *payload_bytes = kIncompressible;
+  Status encode(const Encoding&, ConstBytes, Bytes, Bytes, Encoded* encoded, Exec) const override {
+    encoded->bytes = kIncompressible;
     return Status();
   }
   Status decode(const Encoding&, ConstBytes payload, Bytes data, Bytes, Exec) const override {

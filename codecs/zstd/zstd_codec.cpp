@@ -97,8 +97,8 @@ class ZstdCodec final : public Codec {
                      encode_arena.needed(), decode_arena.needed()};
   }
 
-  Status encode(const Encoding& encoding, ConstBytes data, Bytes payload, Bytes scratch,
-                std::uint64_t* payload_bytes, Exec exec) const override {
+  Status encode(const Encoding& encoding, ConstBytes data, Bytes payload, Bytes scratch, Encoded* encoded,
+                Exec exec) const override {
     HOMZ_ASSIGN(const Settings settings, unpack(encoding.params));
     const Chunks chunks(encoding.field);
     Arena arena(scratch);
@@ -106,7 +106,7 @@ class ZstdCodec final : public Codec {
     HOMZ_TRY(try_parallel_for(chunks.count, exec.threads, [&](std::uint64_t c) {
       return encode_chunk(settings, size_of(encoding.field.dtype), chunks, data.data(), c, space);
     }));
-    return place_frames(chunks, data.data(), payload, space, payload_bytes, exec);
+    return place_frames(chunks, data.data(), payload, space, encoded, exec);
   }
 
   Status decode(const Encoding& encoding, ConstBytes payload, Bytes data, Bytes scratch,
@@ -152,11 +152,11 @@ class ZstdCodec final : public Codec {
   }
 
   static Status place_frames(const Chunks& chunks, const std::byte* data, Bytes payload, const Scratch& space,
-                             std::uint64_t* payload_bytes, Exec exec) {
+                             Encoded* encoded, Exec exec) {
     std::uint64_t end = space.offsets[0] = chunks.table_bytes();
     for (std::uint64_t c = 0; c < chunks.count; ++c) end = space.offsets[c + 1] += end;
-    *payload_bytes = end > payload.size() ? kIncompressible : end;
-    if (*payload_bytes == kIncompressible) return Status();
+    encoded->bytes = end > payload.size() ? kIncompressible : end;
+    if (encoded->bytes == kIncompressible) return Status();
     const std::size_t bound = ZSTD_compressBound(kChunk);
     parallel_for(chunks.count, exec.threads, [&](std::uint64_t c) {
       const std::uint64_t size = space.offsets[c + 1] - space.offsets[c];

@@ -11,7 +11,7 @@
 #include "tests/support/choices.hpp"
 #include "tests/support/guarded.hpp"
 #include "tests/support/round_trip.hpp"
-#include "tests/support/surgery.hpp"
+#include "tests/support/surgery_homcomp.hpp"
 
 namespace homz::test {
 namespace {
@@ -31,6 +31,7 @@ class Attacker {
   Stream change(const Stream& sound) {
     Stream stream = sound;
     for (std::uint64_t times = 1 + below(3); times != 0; --times) change_once(stream);
+    fix_inner_checksums(stream);
     fix_checksums(stream);
     return stream;
   }

@@ -28,14 +28,17 @@ std::vector<std::byte> encode(const Encoding& encoding, std::string_view choice,
   const auto needs = codec.footprint(encoding, host(threads));
   EXPECT_TRUE(needs.ok()) << needs.status().message();
   std::vector<std::byte> payload(needs->max_payload), scratch(needs->encode_scratch);
-  std::uint64_t bytes = 0;
+  Encoded encoded;
   const Status status =
-      codec.encode(encoding, std::as_bytes(std::span(values)), payload, scratch, &bytes, host(threads));
+      codec.encode(encoding, std::as_bytes(std::span(values)), payload, scratch, &encoded, host(threads));
   EXPECT_TRUE(status.ok()) << status.message();
-  if (bytes == Codec::kIncompressible) return {};
-  EXPECT_GE(bytes, needs->min_payload);
-  EXPECT_LE(bytes, needs->max_payload);
-  payload.resize(bytes);
+  if (encoded.bytes == Codec::kIncompressible) return {};
+  EXPECT_GE(encoded.bytes, needs->min_payload);
+  EXPECT_LE(encoded.bytes, needs->max_payload);
+  payload.resize(encoded.bytes);
+  if (codec.takes_sums()) {
+    EXPECT_EQ(encoded.sums.finish(encoded.bytes), checksum(payload));
+  }
   return payload;
 }
 

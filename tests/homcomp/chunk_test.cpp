@@ -103,7 +103,9 @@ Made payload_of(const std::vector<std::uint64_t>& extents, const std::vector<std
   store_le(payload.data(), bits_of(0.5));
   store_le(payload.data() + 32, static_cast<std::uint16_t>(chunk.size() / 4));
   payload.insert(payload.end(), chunk.begin(), chunk.end());
-  return {*Field::make(Dtype::f64, extents), payload};
+  const Field field = *Field::make(Dtype::f64, extents);
+  if (chunk.size() % 4 == 0) fix_homcomp_payload(field, plan_for(field).dim, payload);
+  return {field, payload};
 }
 
 Status decode(const Made& made, const homcomp::Kernels& kernels, std::vector<std::byte>& data,
@@ -194,6 +196,7 @@ TEST(Chunk, TablesThatDoNotFitAreRefused) {
     for (const unsigned value : {0x01, 0x80, 0xff}) {
       Payload payload = sound;
       payload[at] ^= static_cast<std::byte>(value);
+      fix_homcomp_payload(sample.field, plan.dim, payload);
       const bool is_refused = refused(payload);
       EXPECT_TRUE(is_refused || at < 8) << at;  // another step may be a step
     }
@@ -201,6 +204,7 @@ TEST(Chunk, TablesThatDoNotFitAreRefused) {
                             std::numeric_limits<double>::infinity()}) {
     Payload payload = sound;
     store_le(payload.data(), bits_of(step));
+    fix_homcomp_payload(sample.field, plan.dim, payload);
     EXPECT_TRUE(refused(payload)) << step;
   }
   for (std::size_t size = 0; size < sound.size(); size += 1 + size / 3)

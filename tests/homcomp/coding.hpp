@@ -8,6 +8,7 @@
 #include "codecs/homcomp/engine.hpp"
 #include "codecs/homcomp/homcomp_codec.hpp"
 #include "tests/support/inputs.hpp"
+#include "tests/support/surgery_homcomp.hpp"
 
 namespace homz::test {
 
@@ -21,10 +22,11 @@ inline homcomp::Plan plan_for(const Field& field, unsigned dim = 0, double step 
 inline Payload make_payload(const Sample& sample, double bound, const homcomp::Plan& plan,
                             const homcomp::Kernels& kernels, unsigned threads = 1) {
   const Encoding encoding{sample.field, bound, sample.fill_bits, {}};
-  Payload payload(homcomp::footprint(encoding, plan)->max_payload);
-  std::uint64_t bytes = 0;
-  homcomp::encode(encoding, plan, kernels, sample.bytes(), payload, &bytes, threads);
-  payload.resize(bytes == Codec::kIncompressible ? 0 : bytes);
+  const Footprint needs = *homcomp::footprint(encoding, plan);
+  Payload payload(needs.max_payload), scratch(needs.encode_scratch);
+  Encoded encoded;
+  homcomp::encode(encoding, plan, kernels, sample.bytes(), payload, scratch, &encoded, threads);
+  payload.resize(encoded.bytes == Codec::kIncompressible ? 0 : encoded.bytes);
   return payload;
 }
 

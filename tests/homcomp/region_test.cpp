@@ -16,7 +16,7 @@ namespace {
 
 std::vector<std::byte> read_region(ConstBytes stream, const Region& region, unsigned threads,
                                    Status* status) {
-  const auto open = open_stream(registry(), stream, host(), Verify::parts);
+  const auto open = open_stream(registry(), stream, host());
   EXPECT_TRUE(open.ok()) << open.status().message();
   std::vector<std::byte> data(field_of(region, open->header.field)->bytes()),
       scratch(open->region_scratch_bytes);

@@ -91,6 +91,8 @@ std::vector<std::byte> check_round_trip(const std::string& choice, const Sample&
   const Outcome encoded = encode(compression, sample.bytes(), how);
   EXPECT_TRUE(encoded.status.ok()) << encoded.status.message();
   if (!encoded.status.ok()) return {};
+  const ConstBytes payload = ConstBytes(encoded.bytes).subspan(StreamHeader::kBytes);
+  EXPECT_EQ(load(encoded.bytes)->payload_checksum, checksum(payload));
   const Outcome decoded = decode(encoded.bytes, how);
   EXPECT_TRUE(decoded.status.ok()) << decoded.status.message();
   if (!decoded.status.ok()) return {};

@@ -16,8 +16,8 @@ class Plugin final : public Codec {
   Result<CodecParams> parse(std::string_view) const override { return CodecParams{}; }
   Result<std::string> describe(const CodecParams&) const override { return std::string(); }
   Result<Footprint> footprint(const Encoding&, Exec) const override { return Footprint{}; }
-  Status encode(const Encoding&, ConstBytes, Bytes, Bytes, std::uint64_t* size, Exec) const override {
-    *size = kIncompressible;
+  Status encode(const Encoding&, ConstBytes, Bytes, Bytes, Encoded* encoded, Exec) const override {
+    encoded->bytes = kIncompressible;
     return Status();
   }
   Status decode(const Encoding&, ConstBytes, Bytes, Bytes, Exec) const override {
