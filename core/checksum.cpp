@@ -15,11 +15,10 @@ std::uint32_t word_at(const std::byte* bytes) {
   return load_le<std::uint32_t>(bytes);
 }
 
-}  // namespace
-
 // Eight columns of words, summed without a product: the sums of each column after its words 0, 1, .. n-1 add
-// up to n w[0] + (n-1) w[1] + .. + w[n-1], from which the weighted sum follows. Compilers use vectors.
-ChecksumState sum_words(const std::byte* words, std::uint64_t count) {
+// up to n w[0] + (n-1) w[1] + .. + w[n-1], from which the weighted sum follows. Compilers use vectors, for
+// whatever machine the caller is made for.
+[[gnu::always_inline]] inline ChecksumState sum_columns(const std::byte* words, std::uint64_t count) {
   constexpr unsigned kColumns = 8;
   const std::uint64_t rows = count / kColumns;
   std::uint64_t sums[kColumns] = {}, sums_of_sums[kColumns] = {};
@@ -35,6 +34,25 @@ ChecksumState sum_words(const std::byte* words, std::uint64_t count) {
   }
   for (std::uint64_t i = kColumns * rows; i < count; ++i) state.add(i, word_at(words + 4 * i));
   return state;
+}
+
+#if defined(__x86_64__)
+[[gnu::target("avx2")]] ChecksumState sum_words_avx2(const std::byte* words, std::uint64_t count) {
+  return sum_columns(words, count);
+}
+bool has_avx2() {
+  static const bool has = __builtin_cpu_supports("avx2");
+  return has;
+}
+#endif
+
+}  // namespace
+
+ChecksumState sum_words(const std::byte* words, std::uint64_t count) {
+#if defined(__x86_64__)
+  if (has_avx2()) return sum_words_avx2(words, count);
+#endif
+  return sum_columns(words, count);
 }
 
 std::uint64_t checksum(ConstBytes bytes, unsigned threads) {

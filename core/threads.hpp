@@ -63,15 +63,27 @@ Status try_parallel_for(std::uint64_t count, unsigned threads, F&& task) {
   return failure.status();
 }
 
-// The same for tasks that use something of their worker's, such as a buffer: task(i, worker), worker <
-// workers. No two tasks of a worker run at once.
+// How many workers `threads` threads make for `count` tasks.
+inline unsigned worker_count(std::uint64_t count, unsigned threads) {
+  const std::uint64_t wanted = threads == 0 ? hardware_threads() : threads;
+  return static_cast<unsigned>(wanted < count ? wanted : count);
+}
+
+// For tasks that use something of their worker's, such as a buffer: task(i, worker), worker < workers. No two
+// tasks of a worker run at once.
+template <class F>
+void parallel_for_workers(std::uint64_t count, unsigned workers, F&& task) {
+  std::atomic<std::uint64_t> next{0};
+  parallel_for(workers, workers, [&](std::uint64_t worker) {
+    for (std::uint64_t i; (i = next.fetch_add(1, std::memory_order_relaxed)) < count;) task(i, worker);
+  });
+}
+
 template <class F>
 Status try_parallel_for_workers(std::uint64_t count, unsigned workers, F&& task) {
   LowestFailure failure;
-  std::atomic<std::uint64_t> next{0};
-  parallel_for(workers, workers, [&](std::uint64_t worker) {
-    for (std::uint64_t i; (i = next.fetch_add(1, std::memory_order_relaxed)) < count;)
-      failure.take(i, no_throw([&] { return task(i, worker); }));
+  parallel_for_workers(count, workers, [&](std::uint64_t i, std::uint64_t worker) {
+    failure.take(i, no_throw([&] { return task(i, worker); }));
   });
   return failure.status();
 }

@@ -28,7 +28,27 @@ class ChunkDecoder {
 
  private:
   using Vec = typename V::Vec;
-  static constexpr unsigned kRowUnit = 16;  // rows of a multiple of it consist of whole vectors
+  static constexpr unsigned kShortRow = 16;  // of most chunks with three axes
+
+  // What stands in front of the first values along each axis. What is in front of a single plane, or of a
+  // single row, is in front of all its values.
+  struct Fronts {
+    bool along_y, along_z;
+    std::uint32_t x, y, z;
+
+    Fronts(const Orders& orders, const Box& box)
+        : along_y(orders.y != 0 && box.extents[2] > 1),
+          along_z(orders.z != 0 && box.extents[1] > 1),
+          x(static_cast<std::uint32_t>(orders.offset() + orders.front_x())),
+          y(static_cast<std::uint32_t>(orders.front_y())),
+          z(static_cast<std::uint32_t>(orders.front_z())) {
+      if (!along_z) y += z;
+      if (!along_y) x += y;
+    }
+    bool any() const { return along_y || along_z; }
+  };
+
+  std::uint32_t* quanta() { return quanta_ + kShortRow * kShortRow; }
 
   std::uint32_t valid(unsigned block) const {  // positions that have a value
     const unsigned values = count_ - kBlock * block;
@@ -36,16 +56,25 @@ class ChunkDecoder {
   }
 
   bool read() {
-    const Orders& orders = reader_.orders();
-    const bool by_vectors = orders.x == 0 || box_.row() == count_ || box_.row() % kRowUnit == 0;
-    const bool direct = orders.y + orders.z == 0 && by_vectors;  // values follow from a row alone
-    if (!(direct ? read_rows<true>(orders.x) : read_rows<false>(by_vectors ? orders.x : 0))) return false;
-    if (direct) return true;
-    if (!by_vectors) sum_rows_by_value();
-    undo_planes_and_rows<V>(quanta_, box_, orders);
+    const Fronts fronts(reader_.orders(), box_);
+    const unsigned order = reader_.orders().x;
+    const bool whole_vectors = box_.row() % V::kLanes == 0;
+    if (box_.row() == count_ || (!fronts.any() && whole_vectors))
+      return order == 0 ? read_rows<0>(fronts) : order == 1 ? read_rows<1>(fronts) : read_rows<2>(fronts);
+    if (!read_all_residuals()) return false;
+    if (box_.row() == kShortRow && !reader_.has_masks()) {
+      order == 0   ? write_short_rows<0>(fronts)
+      : order == 1 ? write_short_rows<1>(fronts)
+                   : write_short_rows<2>(fronts);
+      return true;
+    }
+    if (whole_vectors)
+      order == 0 ? sum_rows<0>(fronts) : order == 1 ? sum_rows<1>(fronts) : sum_rows<2>(fronts);
+    else
+      sum_by_value();
     Cursor cursor(box_);
     for (unsigned block = 0; block < blocks_; ++block)
-      if (!write_values(cursor, block, Block<V>::load(quanta_ + kBlock * block))) return false;
+      if (!write_values(cursor, block, Block<V>::load(quanta() + kBlock * block))) return false;
     return true;
   }
 
@@ -74,54 +103,119 @@ class ChunkDecoder {
     }
   };
 
-  template <bool kDirect>
-  bool read_rows(unsigned order) {
-    return order == 0   ? read_rows<kDirect, 0>()
-           : order == 1 ? read_rows<kDirect, 1>()
-                        : read_rows<kDirect, 2>();
-  }
-
-  // Residuals, then sums along x; then values to their places, or quanta to the buffer.
-  template <bool kDirect, unsigned kOrder>
-  bool read_rows() {
-    const Orders& orders = reader_.orders();
-    const auto front = static_cast<std::uint32_t>(kOrder == 0 ? orders.offset() : orders.front_x());
-    const unsigned row = box_.row() == count_ || kOrder == 0 ? kChunk : box_.row();
-    unsigned left = row;
+  // Values that follow from their row alone, straight to their places.
+  template <unsigned kOrder>
+  bool read_rows(const Fronts& fronts) {
     RowSums<kOrder> sums;
-    sums.reset(front);
+    const unsigned row = box_.row() == count_ ? kChunk : box_.row();
+    unsigned left = 0;
     Cursor cursor(box_);
-    Prefetcher<T, true> places(kDirect ? Box{} : box_, data_);
     for (unsigned block = 0; block < blocks_; ++block) {
       Block<V> values;
-      if (!kDirect) places.next_block();
       if (!read_residuals(block, values)) return false;
       for (unsigned i = 0; i < V::kVectors; ++i) {
         if (left == 0) {
           left = row;
-          sums.reset(front);
+          sums.reset(fronts.x);
         }
-        values.v[i] = sums.add(values.v[i]);
         left -= V::kLanes;
+        values.v[i] = sums.add(values.v[i]);
       }
-      if (kDirect && !write_values(cursor, block, values)) return false;
-      if (!kDirect) values.store(quanta_ + kBlock * block);
+      if (!write_values(cursor, block, values)) return false;
     }
     return true;
   }
 
-  // The same for rows of other lengths.
-  void sum_rows_by_value() {
-    const auto front = static_cast<std::uint32_t>(reader_.orders().front_x());
-    const bool twice = reader_.orders().x == 2;
-    for (unsigned at = 0; at < count_; at += box_.row()) {
-      std::uint32_t slope = 0, sum = front;
-      for (unsigned i = at; i < at + box_.row(); ++i) {
-        slope = quanta_[i] + (twice ? slope : 0);
-        sum += slope;
-        quanta_[i] = sum;
+  // ---- Along several axes: all residuals first, then sums in their place
+
+  bool read_all_residuals() {
+    Prefetcher<T, true> places(box_, data_);
+    for (unsigned block = 0; block < blocks_; ++block) {
+      places.next_block();
+      Block<V> residuals;
+      if (!read_residuals(block, residuals)) return false;
+      residuals.store(quanta() + kBlock * block);
+    }
+    return true;
+  }
+
+  // What a plane begins with: what is in front of each of its rows, of its first row, and whether the plane
+  // in front of it counts.
+  struct PlaneStart {
+    std::uint32_t x, y;
+    bool has_z;
+
+    PlaneStart(const Fronts& fronts, unsigned z) : x(fronts.x), y(fronts.y), has_z(fronts.along_z && z != 0) {
+      if (fronts.along_z && z == 0) (fronts.along_y ? y : x) += fronts.z;
+    }
+  };
+
+  // Values to their places, too; the sums of the row in front stay in registers.
+  template <unsigned kOrder>
+  void write_short_rows(const Fronts& fronts) {
+    constexpr unsigned kVectors = kShortRow / V::kLanes;
+    const unsigned rows = box_.extents[2], plane = box_.plane();
+    const std::uint64_t stride = box_.strides[2] * sizeof(T);
+    const Vec keep_y = V::all(fronts.along_y ? ~0u : 0);
+    const T step = coding_.by.step;
+    const Lattice unused(box_);
+    for (PlaneWalk walk(box_, unused); !walk.is_done(); walk.next()) {
+      std::uint32_t* at = quanta() + walk.position();
+      std::byte* to = data_ + walk.data() * sizeof(T);
+      const PlaneStart start(fronts, walk.z());
+      const Vec keep_z = V::all(start.has_z ? ~0u : 0);
+      Vec above[kVectors];
+      for (Vec& v : above) v = V::all(start.y);
+      for (unsigned y = 0; y < rows; ++y, at += kShortRow, to += stride) {
+        RowSums<kOrder> sums;
+        sums.reset(start.x);
+        for (unsigned i = 0; i < kVectors; ++i) {
+          above[i] = (above[i] & keep_y) + sums.add(V::load(at + i * V::kLanes));
+          const Vec quanta = above[i] + (V::load(at + i * V::kLanes - plane) & keep_z);
+          V::store(at + i * V::kLanes, quanta);
+          V::template restore<T>(quanta, step, to + i * V::kLanes * sizeof(T));
+        }
       }
     }
+  }
+
+  template <unsigned kOrder>
+  void sum_rows(const Fronts& fronts) {
+    const unsigned length = box_.row(), plane = box_.plane();
+    const Lattice unused(box_);
+    for (RowWalk row(box_, unused); !row.is_done(); row.next()) {
+      std::uint32_t* const at = quanta() + row.position();
+      const PlaneStart start(fronts, row.z());
+      RowSums<kOrder> sums;
+      sums.reset(start.x);
+      for (unsigned x = 0; x < length; x += V::kLanes) {
+        Vec values = sums.add(V::load(at + x));
+        if (fronts.along_y) {
+          values += row.y() == 0 ? V::all(start.y) : V::load(above_ + x);
+          V::store(above_ + x, values);
+        }
+        if (start.has_z) values += V::load(at + x - plane);
+        V::store(at + x, values);
+      }
+    }
+  }
+
+  // The same for rows of other lengths.
+  void sum_by_value() {
+    const Orders& orders = reader_.orders();
+    const auto front = static_cast<std::uint32_t>(orders.front_x());
+    std::uint32_t* const values = quanta();
+    for (unsigned at = 0; at < count_ && orders.x != 0; at += box_.row()) {
+      std::uint32_t slope = 0, sum = front;
+      for (unsigned i = at; i < at + box_.row(); ++i) {
+        slope = values[i] + (orders.x == 2 ? slope : 0);
+        sum += slope;
+        values[i] = sum;
+      }
+    }
+    if (orders.offset() != 0)
+      subtract_everywhere<V>(values, count_, 0 - static_cast<std::uint32_t>(orders.offset()));
+    undo_planes_and_rows<V>(values, box_, orders);
   }
 
   // ---- Blocks
@@ -175,7 +269,7 @@ class ChunkDecoder {
 
   // ---- Values
 
-  bool write_values(Cursor& cursor, unsigned block, const Block<V>& quanta) {
+  [[gnu::always_inline]] inline bool write_values(Cursor& cursor, unsigned block, const Block<V>& quanta) {
     const unsigned count = std::min(kBlock, count_ - kBlock * block);
     const bool is_masked = reader_.code(block) >= kAllFill;
     if (cursor.left() >= kBlock && !is_masked) {
@@ -190,10 +284,14 @@ class ChunkDecoder {
       }
       return true;
     }
+    return write_by_value(cursor, block, quanta);
+  }
+
+  [[gnu::noinline]] bool write_by_value(Cursor& cursor, unsigned block, const Block<V>& quanta) {
     std::byte together[kBlock * sizeof(T)];
     restore(quanta, together);
-    if (is_masked && !patch(block, together)) return false;
-    scatter(cursor, together, count);
+    if (reader_.code(block) >= kAllFill && !patch(block, together)) return false;
+    scatter(cursor, together, std::min(kBlock, count_ - kBlock * block));
     return true;
   }
 
@@ -231,7 +329,9 @@ class ChunkDecoder {
   const std::byte* words_ = nullptr;
   ConstBytes values_;                             // what is left of them
   std::uint32_t fill_[kBlocks], exact_[kBlocks];  // masks of the blocks that have such
-  alignas(64) std::uint32_t quanta_[kChunk];
+  alignas(
+      64) std::uint32_t quanta_[kShortRow * kShortRow + kChunk];  // a plane of short rows in front, unused
+  alignas(64) std::uint32_t above_[kChunk / 2];                   // sums of the row in front
 };
 
 }  // namespace homz::homcomp

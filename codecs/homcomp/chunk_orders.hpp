@@ -9,86 +9,85 @@ namespace homz::homcomp {
 template <class V>
 class OrderTrial {
  public:
-  // `quanta` of a whole chunk; those in front of the first can be read (any numbers), as far as kFront.
-  static constexpr unsigned kFront = 2 * kBlock + 2;
-
-  OrderTrial(const std::uint32_t* quanta, const Box& box)
+  // `quanta` in the lattice of a whole chunk, the first of them in front of it along y and z.
+  OrderTrial(const std::uint32_t* quanta, const Box& box, const Lattice& lattice)
       : quanta_(quanta),
         box_(box),
-        is_tall_(box.extents[2] > 1),
-        is_deep_(box.extents[1] > 1),
+        lattice_(lattice),
         end_(box.count() / kBlock),
-        stride_(((std::max(end_, kSamples) / kSamples) - 1) | 1) {}
+        stride_(((std::max(end_, kSamples) / kSamples) - 1) | 1) {
+    if (lattice.row_gap() != 0) across_ |= kAlongY;
+    if (lattice.plane_gap() != 0) across_ |= kAlongZ;
+  }
 
-  Orders choose() const {
-    const auto base = static_cast<std::int32_t>(quanta_[0]);
-    if (end_ == 0) return Orders{1, is_tall_, is_deep_, base};  // too small for a trial
+  Orders choose() {
+    const auto base = static_cast<std::int32_t>(quanta_[lattice_.first()]);
+    const unsigned is_tall = across_ & kAlongY, is_deep = across_ / kAlongZ;
+    if (end_ == 0) return Orders{1, is_tall, is_deep, base};  // too small for a trial
+    for (unsigned block = stride_ / 2; block < end_; block += stride_) add_costs(block);
     // The combinations that are best on one field or another; then other orders along x with the best of
     // them.
-    std::uint32_t costs[kCandidates] = {};
-    for (unsigned block = stride_ / 2; block < end_; block += stride_) add_costs(block, costs);
     Orders best{1, 0, 0, base};
-    std::uint32_t least = costs[0];
-    for (unsigned i = 1; i < kCandidates; ++i)
-      if (is_candidate(i) && costs[i] < least) {
-        least = costs[i];
-        best = Orders{kOrders[i].x, kOrders[i].y, kOrders[i].z, base};
-      }
+    std::uint32_t least = cost_of(best);
+    for (const Orders& each : kCandidates)
+      if (each.y <= is_tall && each.z <= is_deep) prefer(Orders{each.x, each.y, each.z, base}, best, least);
     const unsigned y = best.y, z = best.z;
-    if (y + z != 2) prefer(Orders{0, y, z, y + z == 0 ? centre() : base}, best, least);
+    if (y + z == 0) prefer_none(best, least);
+    if (y + z == 1) prefer(Orders{0, y, z, base}, best, least);
     if (y + z != 0) prefer(Orders{2, y, z, base}, best, least);
     return best;
   }
 
  private:
   using Vec = typename V::Vec;
-  static constexpr unsigned kSamples = 8, kCandidates = 6;
-  static constexpr Orders kOrders[kCandidates] = {{1, 0, 0}, {2, 0, 0}, {1, 1, 0},
-                                                  {1, 0, 1}, {1, 1, 1}, {0, 1, 1}};
+  static constexpr unsigned kSamples = 8, kAlongY = 1, kAlongZ = 2;
+  static constexpr Orders kCandidates[] = {{2, 0, 0}, {1, 1, 0}, {1, 0, 1}, {1, 1, 1}, {0, 1, 1}};
 
-  bool is_candidate(unsigned i) const { return kOrders[i].y <= is_tall_ && kOrders[i].z <= is_deep_; }
+  // ---- Bits that the blocks take
 
+  std::uint32_t cost_of(const Orders& orders) const {
+    return costs_[orders.y * kAlongY + orders.z * kAlongZ][orders.x];
+  }
   void prefer(const Orders& orders, Orders& best, std::uint32_t& least) const {
-    std::uint32_t bits = 0;
-    for (unsigned block = stride_ / 2; block < end_; block += stride_) bits += cost(residuals(block, orders));
-    if (bits >= least) return;
-    least = bits;
+    if (cost_of(orders) >= least) return;
+    least = cost_of(orders);
     best = orders;
   }
-
-  // What to subtract where no differences are taken: 0 if there are quanta on both sides of it, else their
-  // middle.
-  std::int32_t centre() const {
-    Vec low = V::load(quanta_ + kBlock * stride_ / 2), high = low;
-    for (unsigned block = stride_ / 2; block < end_; block += stride_)
-      for (unsigned i = 0; i < kBlock; i += V::kLanes) {
-        low = V::lesser(low, V::load(quanta_ + kBlock * block + i));
-        high = V::greater(high, V::load(quanta_ + kBlock * block + i));
+  // No differences at all: what to subtract follows from all blocks that are looked at.
+  void prefer_none(Orders& best, std::uint32_t& least) {
+    const std::int32_t base = centre();
+    std::uint32_t bits = costs_[0][0];
+    if (base != 0) {
+      bits = 0;
+      for (unsigned block = stride_ / 2; block < end_; block += stride_) {
+        locate(block);
+        Block<V> here;
+        load(here);
+        for (Vec& v : here.v) v -= V::all(static_cast<std::uint32_t>(base));
+        bits += cost(here);
       }
+    }
+    if (bits >= least) return;
+    least = bits;
+    best = Orders{0, 0, 0, base};
+  }
+
+  // 0 if there are quanta on both sides of it, else their middle.
+  std::int32_t centre() const {
     std::int32_t least = 0, most = 0;
     for (unsigned i = 0; i < V::kLanes; ++i) {
-      const auto a = static_cast<std::int32_t>(low[i]), b = static_cast<std::int32_t>(high[i]);
+      const auto a = static_cast<std::int32_t>(least_[i]), b = static_cast<std::int32_t>(most_[i]);
       least = i == 0 ? a : std::min(least, a);
       most = i == 0 ? b : std::max(most, b);
     }
     return least <= 0 && most >= 0 ? 0 : least + (most - least) / 2;
   }
-
-  // The bits that a block takes with each of the candidates.
-  void add_costs(unsigned block, std::uint32_t (&costs)[kCandidates]) const {
-    const std::uint32_t* const at = quanta_ + kBlock * block;
-    const Neighbours has(box_, block);
-    const RowStarts rows(box_.row(), block);
-    for (unsigned i = 0; i < kCandidates; ++i) {
-      if (!is_candidate(i) || kOrders[i].x != 1) continue;
-      Orders orders = kOrders[i];
-      orders.base = static_cast<std::int32_t>(quanta_[0]);
-      const auto front = static_cast<std::uint32_t>(orders.front_x());
-      const Block<V> here = load(at, has, orders), before = load(at - 1, has, orders);
-      costs[i] += cost(difference_from<V>(here, before, before, 1, rows, front));
-      if (i == 0)
-        costs[1] += cost(difference_from<V>(here, before, load(at - 2, has, orders), 2, rows, front));
-      if (i == 4) costs[5] += cost(here);
+  void widen_range(const Block<V>& block) {
+    if (!has_range_) least_ = most_ = block.v[0];
+    has_range_ = true;
+    for (const Vec v : block.v) {
+      least_ = V::lesser(least_, v);
+      most_ = V::greater(most_, v);
     }
   }
 
@@ -100,57 +99,124 @@ class OrderTrial {
     return 8 + 8 * count_bits(sparse_code(plane)) + count_bits(plane);
   }
 
-  Block<V> residuals(unsigned block, const Orders& orders) const {
-    const std::uint32_t* const at = quanta_ + kBlock * block;
-    if (orders.x + orders.y + orders.z == 0) {
-      Block<V> here = Block<V>::load(at);
-      for (Vec& v : here.v) v -= V::all(static_cast<std::uint32_t>(orders.base));
-      return here;
+  // ---- A block with the values one and two places in front of its own
+
+  struct Triple {
+    Block<V> here, before, second;
+  };
+
+  void add_costs(unsigned block) {
+    locate(block);
+    add_costs<false, false>();
+    if ((across_ & kAlongY) != 0) add_costs<true, false>();
+    if ((across_ & kAlongZ) != 0) add_costs<false, true>();
+    if (across_ == (kAlongY | kAlongZ)) add_costs<true, true>();
+  }
+
+  // After differences along y and z.
+  template <bool kY, bool kZ>
+  void add_costs() {
+    const std::uint32_t front = kY || kZ ? 0 : quanta_[lattice_.first()];
+    Triple triple;
+    if (box_.row() % V::kLanes == 0)
+      load_vectors<kY, kZ>(front, triple);
+    else
+      load_values<kY, kZ>(front, triple);
+    if constexpr (!kY && !kZ) widen_range(triple.here);
+    add_costs(triple, costs_[kY * kAlongY + kZ * kAlongZ]);
+  }
+
+  static void add_costs(const Triple& of, std::uint32_t (&costs)[3]) {
+    Block<V> slope, curve;  // vector by vector: compilers copy blocks in halves, which processors wait for
+    for (unsigned i = 0; i < V::kVectors; ++i) {
+      slope.v[i] = of.here.v[i] - of.before.v[i];
+      curve.v[i] = slope.v[i] - (of.before.v[i] - of.second.v[i]);
     }
-    const Neighbours has(box_, block);
-    const Block<V> here = load(at, has, orders);
-    if (orders.x == 0) return here;
-    const RowStarts rows(box_.row(), block);
-    const auto front = static_cast<std::uint32_t>(orders.front_x());
-    return difference_from<V>(here, load(at - 1, has, orders), load(at - orders.x, has, orders), orders.x,
-                              rows, front);
+    costs[0] += cost(of.here);
+    costs[1] += cost(slope);
+    costs[2] += cost(curve);
   }
 
-  // The quanta from `at` on after differences along y and z.
-  Block<V> load(const std::uint32_t* at, const Neighbours& has, const Orders& orders) const {
-    Block<V> block = load_along_z(at, has.z, orders);
-    if (orders.y == 0) return block;
-    if (has.y != 0) subtract(block, has.y, load_along_z(at - box_.row(), has.z, orders));
-    if (has.y != ~0u && orders.front_y() != 0)
-      subtract(block, ~has.y, all(static_cast<std::uint32_t>(orders.front_y())));
-    return block;
+  template <bool kY, bool kZ>
+  void load_vectors(std::uint32_t front, Triple& triple) const {
+    Vec last = V::all(front), last_before = last;  // in front of the vector
+    if (x_ != 0) {
+      last = across_rows<V, kY, kZ>(quanta_ + indices_[0] - V::kLanes, lattice_);
+      last_before = V::shift_in(last, last);
+    }
+    for (unsigned i = 0, x = x_; i < V::kVectors; ++i, x += V::kLanes) {
+      if (x == box_.row()) {
+        x = 0;
+        last = last_before = V::all(front);
+      }
+      triple.here.v[i] = across_rows<V, kY, kZ>(quanta_ + indices_[i * V::kLanes], lattice_);
+      triple.before.v[i] = V::shift_in(last, triple.here.v[i]);
+      triple.second.v[i] = V::shift_in(last_before, triple.before.v[i]);
+      last = triple.here.v[i];
+      last_before = triple.before.v[i];
+    }
   }
 
-  Block<V> load_along_z(const std::uint32_t* at, std::uint32_t has_z, const Orders& orders) const {
-    Block<V> block = Block<V>::load(at);
-    if (orders.z == 0) return block;
-    if (has_z != 0) subtract(block, has_z, Block<V>::load(at - box_.plane()));
-    if (has_z != ~0u) subtract(block, ~has_z, all(static_cast<std::uint32_t>(orders.front_z())));
-    return block;
+  template <bool kY, bool kZ>
+  void load_values(std::uint32_t front, Triple& triple) const {
+    std::uint32_t here[kBlock], before[kBlock], second[kBlock];
+    for (unsigned i = 0, x = x_; i < kBlock; ++i, ++x) {
+      if (x == box_.row()) x = 0;
+      here[i] = value<kY, kZ>(indices_[i]);
+      before[i] = x < 1 ? front : value<kY, kZ>(indices_[i] - 1);
+      second[i] = x < 2 ? front : value<kY, kZ>(indices_[i] - 2);
+    }
+    for (unsigned i = 0; i < V::kVectors; ++i) {
+      triple.here.v[i] = V::load(here + i * V::kLanes);
+      triple.before.v[i] = V::load(before + i * V::kLanes);
+      triple.second.v[i] = V::load(second + i * V::kLanes);
+    }
   }
 
-  static Block<V> all(std::uint32_t number) {
-    Block<V> block;
-    for (Vec& v : block.v) v = V::all(number);
-    return block;
+  template <bool kY, bool kZ>
+  std::uint32_t value(unsigned index) const {
+    std::uint32_t here = quanta_[index];
+    if constexpr (kZ) here -= quanta_[index - lattice_.plane()];
+    if constexpr (kY) here -= value<false, kZ>(index - lattice_.pitch());
+    return here;
   }
 
-  static void subtract(Block<V>& block, std::uint32_t where, const Block<V>& others) {
-    for (unsigned i = 0; i < V::kVectors; ++i)
-      block.v[i] -=
-          where == ~0u ? others.v[i] : V::select(where >> i * V::kLanes & V::kAll, others.v[i], V::all(0));
+  void load(Block<V>& block) const {
+    if (box_.row() % V::kLanes == 0) {
+      for (unsigned i = 0; i < V::kVectors; ++i) block.v[i] = V::load(quanta_ + indices_[i * V::kLanes]);
+      return;
+    }
+    std::uint32_t together[kBlock];
+    for (unsigned i = 0; i < kBlock; ++i) together[i] = quanta_[indices_[i]];
+    for (unsigned i = 0; i < V::kVectors; ++i) block.v[i] = V::load(together + i * V::kLanes);
   }
 
-  const std::uint32_t* quanta_;
+  void locate(unsigned block) {
+    const unsigned unit = box_.row() % V::kLanes == 0 ? V::kLanes : 1;
+    x_ = kBlock * block % box_.row();
+    unsigned left = 0, index = 0;  // of the row
+    for (unsigned i = 0; i < kBlock; i += unit, left -= unit, index += unit) {
+      if (left == 0) {
+        const unsigned position = kBlock * block + i;
+        index = lattice_.index(position);
+        left = box_.row() - position % box_.row();
+      }
+      indices_[i] = index;
+    }
+  }
+
+  const std::uint32_t* const quanta_;
   const Box& box_;
-  bool is_tall_, is_deep_;
-  unsigned end_,
-      stride_;  // of the blocks that are looked at; odd, so that they have all places in rows and planes
+  const Lattice& lattice_;
+  unsigned across_ = 0;  // the axes other than x that there are
+  const unsigned end_;
+  const unsigned stride_;  // of the blocks that are looked at; odd, so that they have all places in rows and
+                           // planes
+  bool has_range_ = false;
+  Vec least_, most_;                // of the quanta looked at
+  std::uint32_t costs_[4][3] = {};  // with differences along y (1) and z (2); of each order along x
+  unsigned x_ = 0;                  // of the block located: place of its first value in the row
+  unsigned indices_[kBlock];        // of its values, or of the first of each vector
 };
 
 }  // namespace homz::homcomp

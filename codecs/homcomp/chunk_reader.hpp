@@ -39,6 +39,7 @@ class ChunkReader {
 
   const Orders& orders() const { return orders_; }
   std::uint8_t code(unsigned block) const { return codes_[block]; }
+  bool has_masks() const { return any_all_fill_ || (all_codes_ & (kFillMask | kExactMask)) != 0; }
 
   const std::byte* words = nullptr;  // masks, signs and planes: as many as the codes say
   SparseReader<V> sparse;

@@ -27,9 +27,8 @@ Encoded encode_as(const Encoding& encoding, const Plan& plan, const Kernels& ker
   const Coding<T> coding = coding_of(encoding, step);
   const Grid grid(encoding.field.without_unit_extents(), plan.dim);
   Arena arena(scratch);
-  ChecksumState* const sums = carve_sums(arena, grid);
-  return PayloadWriter<T>(coding, grid, kernels.encode<T>(), data.data(), payload.data(), sums)
-      .write(threads);
+  const WriterSpace space(arena, grid, threads);
+  return PayloadWriter<T>(coding, grid, kernels.encode<T>(), data.data(), payload.data(), space).write();
 }
 
 // Calls chunk(index, bytes, is_raw) for the chunks of a group until one fails.
@@ -123,7 +122,7 @@ Status decode_region_as(const Encoding& encoding, const Plan& plan, const Kernel
 
 }  // namespace
 
-Result<Footprint> footprint(const Encoding& encoding, const Plan& plan) {
+Result<Footprint> footprint(const Encoding& encoding, const Plan& plan, unsigned threads) {
   const Field field = encoding.field.without_unit_extents();
   const Grid grid(field, plan.dim);
   const Layout layout(grid.chunks());
@@ -137,7 +136,7 @@ Result<Footprint> footprint(const Encoding& encoding, const Plan& plan) {
                                                         to_string(field.dtype)));
   }
   Arena arena;
-  carve_sums(arena, grid);
+  WriterSpace(arena, grid, threads);
   return Footprint{layout.data + 4 * layout.chunks, layout.data + field.bytes(), arena.needed(), 0};
 }
 

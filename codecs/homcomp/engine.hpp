@@ -18,7 +18,7 @@ struct Plan {
 };
 
 // Where a step is given that the field's type cannot hold: invalid_argument.
-Result<Footprint> footprint(const Encoding& encoding, const Plan& plan);
+Result<Footprint> footprint(const Encoding& encoding, const Plan& plan, unsigned threads);
 void encode(const Encoding& encoding, const Plan& plan, const Kernels& kernels, ConstBytes data,
             Bytes payload, Bytes scratch, Encoded* encoded, unsigned threads);
 Status decode(const Encoding& encoding, const Plan& plan, const Kernels& kernels, ConstBytes payload,

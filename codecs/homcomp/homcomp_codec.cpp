@@ -78,9 +78,9 @@ class HomcompCodec final : public Codec {
     return text;
   }
 
-  Result<Footprint> footprint(const Encoding& encoding, Exec) const override {
+  Result<Footprint> footprint(const Encoding& encoding, Exec exec) const override {
     HOMZ_ASSIGN(const homcomp::Plan plan, plan_of(encoding));
-    return homcomp::footprint(encoding, plan);
+    return homcomp::footprint(encoding, plan, exec.threads);
   }
 
   Status encode(const Encoding& encoding, ConstBytes data, Bytes payload, Bytes scratch, Encoded* encoded,

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "codecs/homcomp/block_math.hpp"
-#include "codecs/homcomp/layout.hpp"
+#include "codecs/homcomp/lattice.hpp"
 #include "core/memory.hpp"
 
 namespace homz::homcomp {
@@ -20,12 +20,18 @@ struct Coding {
   BitsOf<T> fill;
 };
 
+// What a thread encodes a chunk in.
+struct EncodeSpace {
+  alignas(64) std::uint32_t quanta[Lattice::kWords];
+  alignas(64) std::byte words[(kBlocks * (3 + 32) + 32) * 4];  // masks, signs and planes
+};
+
 // Writes the chunk of `data` that is at `box` and returns its size in words; or returns 0, with nothing
 // written, if it would not be smaller than its values. `next`: the chunk that will be wanted next, may be
 // without values.
 template <class T>
 using EncodeChunk = std::uint32_t (*)(const Coding<T>&, const Box& box, const Box& next,
-                                      const std::byte* data, std::byte* to);
+                                      const std::byte* data, EncodeSpace& space, std::byte* to);
 
 // Writes the values of a chunk (not a raw one) to their places in `data`. Returns nullptr, or what is wrong
 // with the bytes; then some values may have been written.

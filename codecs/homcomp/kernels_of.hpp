@@ -9,8 +9,8 @@ namespace homz::homcomp {
 
 template <class V, class T>
 std::uint32_t encode_chunk(const Coding<T>& coding, const Box& box, const Box& next, const std::byte* data,
-                           std::byte* to) {
-  return ChunkEncoder<V, T>(coding, box, next, data).encode(to);
+                           EncodeSpace& space, std::byte* to) {
+  return ChunkEncoder<V, T>(coding, box, next, data, space).encode(to);
 }
 
 template <class V, class T>

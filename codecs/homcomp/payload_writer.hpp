@@ -25,9 +25,19 @@ inline std::uint64_t table_checksum(const std::byte* payload, const Layout& layo
   return state.finish(8 + Layout::kRow * layout.groups);
 }
 
-inline ChecksumState* carve_sums(Arena& arena, const Grid& grid) {
-  return arena.take<ChecksumState>(Layout(grid.chunks()).groups);
-}
+// What the writer needs beside the payload.
+struct WriterSpace {
+  unsigned workers;
+  ChecksumState* sums;    // of the chunk data of each group
+  EncodeSpace* encoders;  // one a worker
+
+  WriterSpace(Arena& arena, const Grid& grid, unsigned threads) {
+    const std::uint64_t groups = Layout(grid.chunks()).groups;
+    workers = worker_count(groups, threads);
+    sums = arena.take<ChecksumState>(groups);
+    encoders = arena.take<EncodeSpace>(workers);
+  }
+};
 
 // The chunk data of all groups is closed up, but a thread that begins a group before those in front of it are
 // done does not know its place yet: it then writes to the place that the group has if all before it are raw.
@@ -37,47 +47,54 @@ template <class T>
 class PayloadWriter {
  public:
   PayloadWriter(const Coding<T>& coding, const Grid& grid, EncodeChunk<T> encode, const std::byte* data,
-                std::byte* payload, ChecksumState* sums)
+                std::byte* payload, const WriterSpace& space)
       : coding_(coding),
         grid_(grid),
         layout_(grid.chunks()),
         encode_(encode),
         data_(data),
         payload_(payload),
-        sums_(sums) {}
+        space_(space) {}
 
-  Encoded write(unsigned threads) {
+  Encoded write() {
     std::memset(payload_, 0, layout_.data);
     store_le(payload_ + Layout::kStepAt, bits_of(static_cast<double>(coding_.by.step)));
-    parallel_for(layout_.groups, threads, [&](std::uint64_t group) { write_group(group); });
+    parallel_for_workers(layout_.groups, space_.workers, [&](std::uint64_t group, std::uint64_t worker) {
+      write_group(group, space_.encoders[worker]);
+    });
     store_le(payload_ + Layout::kTableChecksumAt, table_checksum(payload_, layout_));
     return Encoded{end_, sums_of_payload()};
   }
 
  private:
-  void write_group(std::uint64_t group) {
+  void write_group(std::uint64_t group, EncodeSpace& space) {
     const std::uint64_t first = group * kGroup;
     const std::uint64_t place = begin(group);
     std::uint64_t at = place;
+    ChecksumState& sums = space_.sums[group];
+    sums = ChecksumState();
     Box box = grid_.box(first);
     for (std::uint64_t chunk = first; chunk < layout_.group_end(group); ++chunk) {
       const bool is_last = chunk + 1 == layout_.chunks;
       const Box next = is_last ? Box{} : grid_.box(chunk + 1);
-      at += write_chunk(chunk, box, next, at);
+      const std::uint64_t bytes = write_chunk(chunk, box, next, space, at);
+      sums.join(sum_words(payload_ + at, bytes / 4),
+                (at - place) / 4);  // while it is in the first-level cache
+      at += bytes;
       box = next;
     }
     const auto words = static_cast<std::uint32_t>((at - place) / 4);
     std::byte* const row = payload_ + layout_.row(group);
-    sums_[group] = sum_words(payload_ + place, words);
     store_le(row + Layout::kRowChecksumAt,
-             group_checksum(sums_[group], words, payload_ + layout_.size(first),
+             group_checksum(sums, words, payload_ + layout_.size(first),
                             static_cast<unsigned>(layout_.group_end(group) - first)));
     complete(group, words);
   }
 
   // Returns its bytes.
-  std::uint64_t write_chunk(std::uint64_t chunk, const Box& box, const Box& next, std::uint64_t at) {
-    const std::uint64_t bytes = 4 * std::uint64_t{encode_(coding_, box, next, data_, payload_ + at)};
+  std::uint64_t write_chunk(std::uint64_t chunk, const Box& box, const Box& next, EncodeSpace& space,
+                            std::uint64_t at) {
+    const std::uint64_t bytes = 4 * std::uint64_t{encode_(coding_, box, next, data_, space, payload_ + at)};
     store_le(payload_ + layout_.size(chunk), static_cast<std::uint16_t>(bytes / 4));
     if (bytes != 0) return bytes;
     Cursor cursor(box);
@@ -117,7 +134,7 @@ class PayloadWriter {
   ChecksumState sums_of_payload() const {
     ChecksumState all = sum_words(payload_, layout_.data / 4);
     for (std::uint64_t group = 0; group < layout_.groups; ++group)
-      all.join(sums_[group], layout_.data / 4 + load_le<std::uint64_t>(payload_ + layout_.row(group)));
+      all.join(space_.sums[group], layout_.data / 4 + load_le<std::uint64_t>(payload_ + layout_.row(group)));
     return all;
   }
 
@@ -127,7 +144,7 @@ class PayloadWriter {
   const EncodeChunk<T> encode_;
   const std::byte* const data_;
   std::byte* const payload_;
-  ChecksumState* const sums_;  // of the chunk data of each group
+  const WriterSpace space_;
   std::mutex guard_;
   std::uint64_t next_ = 0;            // the first group without a place
   std::uint64_t direct_ = ~0ull;      // the last group that was written straight to its place

@@ -86,34 +86,4 @@ class Prefetcher {
   const std::byte* at_;
 };
 
-// Which positions of a block are the first of a row, and which the second: masks.
-struct RowStarts {
-  std::uint32_t starts = 0, seconds = 0;
-
-  RowStarts() = default;  // none
-  RowStarts(unsigned row, unsigned block) {
-    const unsigned within = kBlock * block % row;  // of the first position
-    for (unsigned at = within == 0 ? 0 : row - within; at < kBlock; at += row) starts |= 1u << at;
-    seconds = (starts << 1 | static_cast<std::uint32_t>(within == 1)) & ~starts;
-  }
-  bool any() const { return (starts | seconds) != 0; }
-};
-
-// Which positions of a block have a neighbour in front of them along y, and along z: masks.
-struct Neighbours {
-  std::uint32_t y = 0, z = 0;
-
-  Neighbours(const Box& box, unsigned block) {
-    const unsigned first = kBlock * block;
-    unsigned row = first / box.row();
-    for (unsigned at = 0, end; at < kBlock; at = end, ++row) {
-      end = std::min(kBlock, (row + 1) * box.row() - first);
-      const auto mask = static_cast<std::uint32_t>((std::uint64_t{1} << end) - (std::uint64_t{1} << at));
-      const unsigned plane = row / box.extents[2];
-      if (row != plane * box.extents[2]) y |= mask;
-      if (plane % box.extents[1] != 0) z |= mask;
-    }
-  }
-};
-
 }  // namespace homz::homcomp

@@ -51,6 +51,10 @@ struct Avx2 {
         _mm256_permute2x128_si256(raw(value), raw(value), 0x08);  // the lower half on top of zeros
     return value + vec(_mm256_shuffle_epi32(low, 0xff));
   }
+  static Vec shift_in(Vec before, Vec value) {
+    const __m256i middle = _mm256_permute2x128_si256(raw(before), raw(value), 0x21);
+    return vec(_mm256_alignr_epi8(raw(value), middle, 12));
+  }
   static Vec last(Vec value) { return vec(_mm256_permutevar8x32_epi32(raw(value), _mm256_set1_epi32(7))); }
 
   using Doubt = Vec;  // lanes of ones

@@ -43,6 +43,7 @@ struct Avx512 {
     sums = _mm512_add_epi32(sums, _mm512_alignr_epi64(sums, zero, 4));
     return value + vec(sums);
   }
+  static Vec shift_in(Vec before, Vec value) { return vec(_mm512_alignr_epi32(raw(value), raw(before), 15)); }
   static Vec last(Vec value) { return vec(_mm512_permutexvar_epi32(_mm512_set1_epi32(15), raw(value))); }
 
   using Doubt = __mmask16;

@@ -66,6 +66,11 @@ struct Portable {
     for (unsigned i = 1; i < kLanes; ++i) value[i] += value[i - 1];
     return value;
   }
+  static Vec shift_in(Vec before, Vec value) {  // the last of `before`, then all but the last of `value`
+    Vec shifted = all(before[kLanes - 1]);
+    for (unsigned i = 1; i < kLanes; ++i) shifted[i] = value[i - 1];
+    return shifted;
+  }
   static Vec last(Vec value) { return all(value[kLanes - 1]); }  // in every lane
 
   // A mask in the form that comparisons give it in; Doubts can be united by |.

@@ -22,7 +22,7 @@ inline homcomp::Plan plan_for(const Field& field, unsigned dim = 0, double step 
 inline Payload make_payload(const Sample& sample, double bound, const homcomp::Plan& plan,
                             const homcomp::Kernels& kernels, unsigned threads = 1) {
   const Encoding encoding{sample.field, bound, sample.fill_bits, {}};
-  const Footprint needs = *homcomp::footprint(encoding, plan);
+  const Footprint needs = *homcomp::footprint(encoding, plan, threads);
   Payload payload(needs.max_payload), scratch(needs.encode_scratch);
   Encoded encoded;
   homcomp::encode(encoding, plan, kernels, sample.bytes(), payload, scratch, &encoded, threads);
