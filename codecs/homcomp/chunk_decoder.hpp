@@ -28,8 +28,6 @@ class ChunkDecoder {
 
  private:
   using Vec = typename V::Vec;
-  static constexpr unsigned kShortRow = 16;  // of most chunks with three axes
-
   // What stands in front of the first values along each axis. What is in front of a single plane, or of a
   // single row, is in front of all its values.
   struct Fronts {
@@ -84,6 +82,7 @@ class ChunkDecoder {
   struct RowSums {
     Vec first, second;
 
+    explicit RowSums(std::uint32_t front) { reset(front); }
     void reset(std::uint32_t front) {
       first = V::all(kOrder == 1 ? front : 0);
       second = V::all(front);
@@ -106,7 +105,7 @@ class ChunkDecoder {
   // Values that follow from their row alone, straight to their places.
   template <unsigned kOrder>
   bool read_rows(const Fronts& fronts) {
-    RowSums<kOrder> sums;
+    RowSums<kOrder> sums(fronts.x);
     const unsigned row = box_.row() == count_ ? kChunk : box_.row();
     unsigned left = 0;
     Cursor cursor(box_);
@@ -167,8 +166,7 @@ class ChunkDecoder {
       Vec above[kVectors];
       for (Vec& v : above) v = V::all(start.y);
       for (unsigned y = 0; y < rows; ++y, at += kShortRow, to += stride) {
-        RowSums<kOrder> sums;
-        sums.reset(start.x);
+        RowSums<kOrder> sums(start.x);
         for (unsigned i = 0; i < kVectors; ++i) {
           above[i] = (above[i] & keep_y) + sums.add(V::load(at + i * V::kLanes));
           const Vec quanta = above[i] + (V::load(at + i * V::kLanes - plane) & keep_z);
@@ -186,8 +184,7 @@ class ChunkDecoder {
     for (RowWalk row(box_, unused); !row.is_done(); row.next()) {
       std::uint32_t* const at = quanta() + row.position();
       const PlaneStart start(fronts, row.z());
-      RowSums<kOrder> sums;
-      sums.reset(start.x);
+      RowSums<kOrder> sums(start.x);
       for (unsigned x = 0; x < length; x += V::kLanes) {
         Vec values = sums.add(V::load(at + x));
         if (fronts.along_y) {
@@ -231,9 +228,8 @@ class ChunkDecoder {
       apply_signs(signs, residuals);
       return true;
     }
-    if (is_sparse(code)) return read_sparse(code & 15, residuals);
-    for (Vec& v : residuals.v) v = V::all(0);
-    return true;
+    // Without a branch for blocks of zeros: it is as good as random.
+    return read_sparse((code & 63) == kAllFill ? 0 : code & 15, residuals);
   }
 
   static void apply_signs(std::uint32_t signs, Block<V>& residuals) {

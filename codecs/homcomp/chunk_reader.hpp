@@ -4,7 +4,7 @@
 #include <array>
 #include <cstring>
 
-#include "codecs/homcomp/sparse.hpp"
+#include "codecs/homcomp/sparse_reader.hpp"
 #include "core/memory.hpp"
 
 namespace homz::homcomp {

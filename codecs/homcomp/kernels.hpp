@@ -24,6 +24,8 @@ struct Coding {
 struct EncodeSpace {
   alignas(64) std::uint32_t quanta[Lattice::kWords];
   alignas(64) std::byte words[(kBlocks * (3 + 32) + 32) * 4];  // masks, signs and planes
+  std::byte magnitudes[kBlocks * 4 + 4];                       // of sparse blocks
+  std::byte signs[kChunk / 8 + 8];
 };
 
 // Writes the chunk of `data` that is at `box` and returns its size in words; or returns 0, with nothing

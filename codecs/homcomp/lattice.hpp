@@ -6,6 +6,8 @@
 
 namespace homz::homcomp {
 
+inline constexpr unsigned kShortRow = 16;  // of most chunks with three axes
+
 // A row in front of each plane if planes have more than one; a plane in front of each slab if slabs have more
 // than one. Indices count quanta from the start of the buffer.
 class Lattice {

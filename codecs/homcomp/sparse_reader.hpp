@@ -1,5 +1,5 @@
-// The residuals of sparse blocks: first the magnitude bytes of all of them, then the signs of all of them,
-// closed up. (So the place of a block's magnitudes follows from the codes alone.) Templates over the vector
+// Reads the residuals of sparse blocks: the magnitude bytes of all of them, then the signs of all of them,
+// closed up. (So the place of a block's magnitudes follows from the codes alone.) A template over the vector
 // primitives V, whose instruction set counts bits.
 #pragma once
 
@@ -10,37 +10,6 @@
 #include "core/memory.hpp"
 
 namespace homz::homcomp {
-
-template <class V>
-class SparseWriter {
- public:
-  // The bytes of a plane that are not 0, and the signs of its set bits, each closed up.
-  void add(std::uint32_t bytes, unsigned byte_count, std::uint32_t signs, unsigned sign_count) {
-    store_le(magnitudes_ + magnitude_bytes_, bytes);
-    magnitude_bytes_ += byte_count;
-    const unsigned bit = sign_bits_ % 8;
-    std::byte* const at = signs_ + sign_bits_ / 8;
-    const std::uint64_t partial = bit == 0 ? 0 : std::to_integer<std::uint64_t>(*at);
-    store_le(at, partial | std::uint64_t{signs} << bit);
-    sign_bits_ += sign_count;
-  }
-
-  unsigned bytes() const { return ceil_div(magnitude_bytes_ + ceil_div(sign_bits_, 8u), 4u) * 4; }  // padded
-
-  std::byte* write(std::byte* to) const {  // returns the end
-    std::memcpy(to, magnitudes_, magnitude_bytes_);
-    const unsigned sign_bytes = ceil_div(sign_bits_, 8u);
-    std::memcpy(to + magnitude_bytes_, signs_, sign_bytes);
-    const unsigned used = magnitude_bytes_ + sign_bytes;
-    std::memset(to + used, 0, bytes() - used);
-    return to + bytes();
-  }
-
- private:
-  unsigned magnitude_bytes_ = 0, sign_bits_ = 0;
-  std::byte magnitudes_[kBlocks * 4 + 4];
-  std::byte signs_[kChunk / 8 + 8];
-};
 
 template <class V>
 class SparseReader {
