@@ -101,10 +101,8 @@ class ChunkQuanta {
       const std::byte* ahead = from + box_.strides[1] * sizeof(T);
       const std::byte* next = data_ + (next_.first + plane.z() * next_.strides[1]) * sizeof(T);
       for (unsigned y = 0; y < rows; ++y, from += stride, to += kShortRow, ahead += stride, next += stride) {
-        __builtin_prefetch(next, 0, 2);
-        __builtin_prefetch(next + kShortRow * sizeof(T) - 1, 0, 2);
-        __builtin_prefetch(ahead);
-        __builtin_prefetch(ahead + kShortRow * sizeof(T) - 1);
+        prefetch_row<2>(next);
+        prefetch_row<3>(ahead);
         for (unsigned x = 0; x < kShortRow; x += V::kLanes) {
           Vec q;
           doubt |= V::template quantise<T>(from + x * sizeof(T), by, q);
@@ -122,6 +120,14 @@ class ChunkQuanta {
         }
     }
     reach_ |= V::union_of(reach);
+  }
+
+  // Into the cache of a level: 3 is the first, 2 the second.
+  template <int kLocality>
+  static void prefetch_row(const std::byte* row) {
+    constexpr unsigned kLine = 64, kBytes = kShortRow * sizeof(T);
+    for (unsigned at = 0; at < kBytes; at += kLine) __builtin_prefetch(row + at, 0, kLocality);
+    __builtin_prefetch(row + kBytes - 1, 0, kLocality);
   }
 
   // By pieces of kPiece values; or as many as there are, up to 32.
