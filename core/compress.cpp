@@ -27,14 +27,29 @@ Result<Compressed> resolve_and_compress(Compression compression, ConstBytes data
   return compress_within(compression, data, exec);
 }
 
+Status check_limit(std::uint64_t size, std::uint64_t max_bytes) {
+  if (size <= max_bytes) return Status();
+  return Status(Code::capacity, fmt::format("the stream declares {} bytes of data, more than the limit of {}",
+                                            size, max_bytes));
+}
+
+Result<Decompressed> decompress_part(const Registry& registry, ConstBytes bytes, const Region& region,
+                                     Exec exec, std::uint64_t max_bytes) {
+  HOMZ_ASSIGN(const OpenStream stream, open_stream(registry, bytes, exec));
+  HOMZ_ASSIGN(const Field part, field_of(region, stream.header.field));
+  HOMZ_TRY(check_limit(std::max(part.bytes(), stream.region_scratch_bytes), max_bytes));
+  Decompressed result{stream.header, {}};
+  HOMZ_ASSIGN(result.data, Buffer::make(part.bytes()));
+  HOMZ_ASSIGN(Buffer scratch, Buffer::make(stream.region_scratch_bytes));
+  HOMZ_TRY(decode_region(stream, region, result.data.bytes(), scratch.bytes(), exec));
+  return result;
+}
+
 Result<Decompressed> decompress_limited(const Registry& registry, ConstBytes bytes, Exec exec,
                                         std::uint64_t max_bytes) {
   HOMZ_ASSIGN(const OpenStream stream, open_stream(registry, bytes, exec));
   const std::uint64_t size = stream.header.field.bytes();
-  if (size > max_bytes)
-    return Status(
-        Code::capacity,
-        fmt::format("the stream declares {} bytes of data, more than the limit of {}", size, max_bytes));
+  HOMZ_TRY(check_limit(size, max_bytes));
   Decompressed result{stream.header, {}};
   HOMZ_ASSIGN(result.data, Buffer::make(size));
   HOMZ_ASSIGN(Buffer scratch, Buffer::make(stream.scratch_bytes));
@@ -60,6 +75,11 @@ Result<Compressed> compress(const CodecChoice& choice, const Field& field, Const
 Result<Decompressed> decompress(const Registry& registry, ConstBytes bytes, Exec exec,
                                 std::uint64_t max_bytes) {
   return no_throw([&] { return decompress_limited(registry, bytes, exec, max_bytes); });
+}
+
+Result<Decompressed> decompress_region(const Registry& registry, ConstBytes bytes, const Region& region,
+                                       Exec exec, std::uint64_t max_bytes) {
+  return no_throw([&] { return decompress_part(registry, bytes, region, exec, max_bytes); });
 }
 
 }  // namespace homz

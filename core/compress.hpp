@@ -33,4 +33,9 @@ struct Decompressed {
 Result<Decompressed> decompress(const Registry& registry, ConstBytes stream, Exec exec,
                                 std::uint64_t max_bytes = UINT64_MAX);
 
+// The same for a region of the field: `data` has its values alone, the header remains that of the whole
+// field. Only those chunks are decoded that hold values of the region, if the codec has chunks.
+Result<Decompressed> decompress_region(const Registry& registry, ConstBytes stream, const Region& region,
+                                       Exec exec, std::uint64_t max_bytes = UINT64_MAX);
+
 }  // namespace homz

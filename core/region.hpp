@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <string_view>
 
 #include "core/field.hpp"
 #include "core/memory.hpp"
@@ -19,6 +20,11 @@ struct Region {
   static Region whole(const Field& field) { return Region{{}, field.extents}; }
   friend bool operator==(const Region&, const Region&) = default;
 };
+
+// Reads a region as "0:10,5:50,:": for each extent, slowest first, first:end (end excluded), first: or :end
+// or : for what reaches to the border, or a single index. Errors: invalid_argument, for what is no region, or
+// empty, or does not lie in the field.
+Result<Region> parse_region(std::string_view text, const Field& field);
 
 // The region's values as a field of their own. Errors: invalid_argument, if it does not lie in the field.
 Result<Field> field_of(const Region& region, const Field& field);

@@ -73,6 +73,25 @@ class Streams(Case):
             text = self.homz(*arguments).text
             self.assertFalse(any(ord(c) < 32 and c != "\n" or 0x7f <= ord(c) < 0xa0 for c in text), repr(text))
 
+    def test_region(self):
+        values = [float(i % 97) for i in range(6 * 40 * 50)]
+        self.write("field", values)
+        for codec in ("homcomp", "cuszp2", "zstd", "identity"):
+            bound = () if codec in ("zstd", "identity") else ("--abs", "0.5")
+            self.homz("compress", "field", "s", "--type", "f32", "--shape", "6x40x50", "-c", codec, *bound, "--force")
+            self.homz("decompress", "s", "all", "--force")
+            whole = self.read("all")
+            run = self.json("decompress", "s", "part", "--region", "1:3,39,45:", "--force")
+            self.assertEqual(run["datasets"][0]["shape"], [2, 1, 5])
+            wanted = [whole[(z * 40 + 39) * 50 + x] for z in (1, 2) for x in range(45, 50)]
+            self.assertEqual(list(self.read("part")), list(wanted), codec)
+            self.homz("decompress", "s", "part", "--region=:,:,:", "--force")
+            self.assertEqual(self.read_bytes("part"), self.read_bytes("all"))
+        for region in ("1:3", ":,:,:,:", "0:7,:,:", "3:3,:,:", "x,:,:"):
+            said = self.homz("decompress", "s", "new", "--region=" + region, expect=FAILED).errors
+            self.assertIn("6x40x50", said)
+        self.assert_no_litter(["in", "out", "field", "s", "all", "part"])
+
     def test_decompress_report(self):
         report = self.json("decompress", "out", "back")
         self.assertEqual(report["output_bytes"], 12000)

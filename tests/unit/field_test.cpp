@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "core/region.hpp"
 #include "core/stream_header.hpp"
 
 namespace homz::test {
@@ -67,6 +68,31 @@ TEST(StreamHeader, ReturnsFromItsBytes) {
   EXPECT_EQ(read->params, header.params);
   EXPECT_EQ(read->payload_bytes, header.payload_bytes);
   EXPECT_EQ(read->payload_checksum, header.payload_checksum);
+}
+
+TEST(Region, IsReadFromText) {
+  const Field field = *Field::make(Dtype::f32, std::vector<std::uint64_t>{10, 20, 30});
+  const auto expect = [&](std::string_view text, std::array<std::uint64_t, 6> wanted) {
+    const auto region = parse_region(text, field);
+    ASSERT_TRUE(region.ok()) << text << ": " << region.status().message();
+    for (unsigned axis = 0; axis < 3; ++axis) {
+      EXPECT_EQ(region->first[axis], wanted[2 * axis]) << text;
+      EXPECT_EQ(region->extents[axis], wanted[2 * axis + 1]) << text;
+    }
+    EXPECT_TRUE(field_of(*region, field).ok());
+  };
+  expect("0:10,5:15,:", {0, 10, 5, 10, 0, 30});
+  expect(":,:,:", {0, 10, 0, 20, 0, 30});
+  expect("9,19,29", {9, 1, 19, 1, 29, 1});
+  expect(":3,7:,29:30", {0, 3, 7, 13, 29, 1});
+  for (const std::string_view text : {"", ":", ":,:", ":,:,:,:", "0:11,:,:", "5:5,:,:", "6:5,:,:", "10,:,:",
+                                      "-1,:,:", "1:-1,:,:", "a,:,:", " 1,:,:", "1:2:3,:,:", ",,", ":,:,",
+                                      "18446744073709551615,:,:", "0:18446744073709551616,:,:", "1.0,:,:"}) {
+    const auto region = parse_region(text, field);
+    ASSERT_FALSE(region.ok()) << text;
+    EXPECT_EQ(region.status().code(), Code::invalid_argument);
+    EXPECT_NE(region.status().message().find("0:10,5:50,:"), std::string::npos);
+  }
 }
 
 }  // namespace

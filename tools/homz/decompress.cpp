@@ -20,33 +20,57 @@ namespace {
 
 constexpr const char* kExamples = R"(Examples:
   homz decompress field.homz field.f32
+  homz decompress field.homz part.f32 --region 0:10,5:50,:
   homz decompress small.h5 plain.h5)";
 
 struct Arguments {
   std::string input, output;
-  Argument threads;
+  Argument threads, region;
   LimitArgument limit;
   bool json = false, force = false, quiet = false;
 };
 
-Result<FileReport> decompress_stream(const InputFile& input, OutputFile& output, unsigned threads,
-                                     std::optional<std::uint64_t> limit, Progress& progress) {
+struct Task {
+  Arguments given;
+  unsigned threads = 0;
+  std::optional<std::uint64_t> limit;
+};
+
+// The field that is restored: all of that in the stream, or the region that was asked for.
+struct Restored {
+  Decompressed decoded;
+  Field field;
+};
+
+Result<Restored> decode(const Task& task, ConstBytes stream) {
+  HOMZ_ASSIGN(const StreamHeader header, load(stream));
+  if (!task.given.region.given()) {
+    HOMZ_TRY(check_limit(header.field.bytes(), task.limit));
+    HOMZ_ASSIGN(Decompressed decoded, decompress(registry(), stream, host(task.threads)));
+    return Restored{std::move(decoded), header.field};
+  }
+  HOMZ_ASSIGN(const Region region, parse_region(task.given.region.text, header.field));
+  HOMZ_ASSIGN(const Field part, field_of(region, header.field));
+  HOMZ_TRY(check_limit(part.bytes(), task.limit));
+  HOMZ_ASSIGN(Decompressed decoded, decompress_region(registry(), stream, region, host(task.threads)));
+  return Restored{std::move(decoded), part};
+}
+
+Result<FileReport> decompress_stream(const Task& task, const InputFile& input, OutputFile& output,
+                                     Progress& progress) {
   HOMZ_ASSIGN(const Buffer stream, input.read_all(progress));
   progress.begin("decompressing", 0);
-  const auto decode = [&]() -> Result<Decompressed> {
-    HOMZ_ASSIGN(const StreamHeader header, load(stream.bytes()));
-    HOMZ_TRY(check_limit(header.field.bytes(), limit));
-    return decompress(registry(), stream.bytes(), host(threads));
-  };
-  auto decoded = decode();
-  if (!decoded.ok()) return decoded.status().within(printable(input.path()));
-  const StreamHeader& header = decoded->header;
-  if (header.big_endian_origin) swap_bytes(header.field.dtype, decoded->data.bytes(), threads);
-  HOMZ_TRY(output.write(decoded->data.bytes(), progress));
+  auto restored = decode(task, stream.bytes());
+  if (!restored.ok()) return restored.status().within(printable(input.path()));
+  StreamHeader header = restored->decoded.header;
+  const Bytes data = restored->decoded.data.bytes();
+  if (header.big_endian_origin) swap_bytes(header.field.dtype, data, task.threads);
+  HOMZ_TRY(output.write(data, progress));
+  header.field = restored->field;
   FileReport report;
   report.datasets.push_back(report_of(header, input.path()));
   report.input_bytes = input.size();
-  report.output_bytes = header.field.bytes();
+  report.output_bytes = data.size();
   return report;
 }
 
@@ -67,12 +91,6 @@ std::string summary(const FileReport& report) {
          fmt::format("\nfile: {} -> {}\n", bytes_text(report.input_bytes), bytes_text(report.output_bytes));
 }
 
-struct Task {
-  Arguments given;
-  unsigned threads = 0;
-  std::optional<std::uint64_t> limit;
-};
-
 Result<Task> understand(const Arguments& given) {
   Task task;
   task.given = given;
@@ -86,9 +104,8 @@ Result<Exit> do_it(const Task& task, const InputFile& input, Content content, Ou
   const Arguments& given = task.given;
   Progress progress(given.quiet || given.json);
   HOMZ_ASSIGN(const FileReport report,
-              content == Content::hdf5
-                  ? decompress_hdf5(input, output, task.threads, task.limit, progress)
-                  : decompress_stream(input, output, task.threads, task.limit, progress));
+              content == Content::hdf5 ? decompress_hdf5(input, output, task.threads, task.limit, progress)
+                                       : decompress_stream(task, input, output, progress));
   HOMZ_TRY(output.commit());
   progress.clear();
   print_warnings(report);
@@ -108,6 +125,12 @@ Result<Exit> run(const Arguments& given) {
                   fmt::format("{}: {}", printable(given.input),
                               foreign_format(input).value_or(
                                   "neither a homz stream nor HDF5; is it the compressed file?")));
+  if (content == Content::hdf5 && given.region.given())
+    return Status(
+        Code::unsupported,
+        fmt::format("{}: --region is for homz streams; decompress the HDF5 file, then read the part "
+                    "from it (h5dump --start --count, h5py slices)",
+                    printable(given.input)));
   HOMZ_ASSIGN(OutputFile output, OutputFile::create(given.output, input, given.force));
   const Action work = [&] { return do_it(task, input, content, output); };
   return content == Content::hdf5 ? run_guarded(given.input, work) : work();
@@ -123,6 +146,8 @@ void add_decompress(CLI::App& app, Action& action) {
   command.add_option("input", given->input, "homz stream or HDF5 file")->required()->type_name("IN");
   command.add_option("output", given->output, "raw binary file or HDF5 file")->required()->type_name("OUT");
   add_argument(command, "--threads", given->threads, "N", "worker threads; 0, the default, is one a core");
+  add_argument(command, "--region", given->region, "RANGES",
+               "of a homz stream, restore this part alone: first:end, an index or : for each extent");
   given->limit.add_to(command);
   command.add_flag("--json", given->json, "report as JSON");
   command.add_flag("--force", given->force, "replace an output that exists");
