@@ -3,8 +3,9 @@
 
 1. Whole files: `homz compress` of an HDF5 file against `h5repack` with gzip level 1, both from the page cache, in turn.
 2. Codecs in memory on synthetic data: ratio, speed as a fraction of memcpy in the same run, error over bound.
+3. Ratios alone, of the codecs and rows that published measurements of GPU compressors use.
 
-usage: bench.py HOMZ [--out FILE] [--gib N] [--count N] [--repeat N]
+usage: bench.py HOMZ [--out FILE] [--gib N] [--count N] [--repeat N] [--simd SET]
 """
 import argparse
 import json
@@ -17,8 +18,10 @@ import tempfile
 import time
 
 THREADS = 2
-DATA = ('normal', 'walk', 'smooth')
-BOUNDS = (('--abs', '1e-4'), ('--rel', '1e-3'), ('--rel', '1e-2'))
+BOUNDS = (('--abs', '1e-4'), ('--rel', '1e-4'), ('--rel', '1e-3'), ('--rel', '1e-2'))
+SPEED = ('normal', 'longwalk', 'waves')
+RATIO = ('normal', 'walk', 'smooth')
+CODECS = {'f32': ('homcomp', 'cuszp2:dim=1', 'cuszp:dim=1'), 'f64': ('homcomp',)}
 
 
 def output_of(*command):
@@ -63,7 +66,7 @@ def whole_files(homz, gib, repeat):
         size = os.path.getsize(source)
         tools = {
             'h5repack, gzip level 1': ['h5repack', '-f', 'GZIP=1', '-l', 'CHUNK=1x1024x1024', source, out],
-            'homz compress, cuszp2': [homz, 'compress', source, out, '-c', 'cuszp2', '--rel', '1e-3', '--threads',
+            'homz compress, homcomp': [homz, 'compress', source, out, '-c', 'homcomp', '--rel', '1e-3', '--threads',
                                       str(THREADS), '--force', '-q'],
         }
         times, ratio = {name: [] for name in tools}, {}
@@ -79,19 +82,33 @@ def whole_files(homz, gib, repeat):
         yield f'| {name} | {middle:.1f} | {size / middle / 1e9:.3f} | {ratio[name]:.2f} | {base / middle:.1f} |'
 
 
+def results_of(homz, data, count, bound, codecs, *more):
+    chosen = [word for codec in codecs for word in ('-c', codec)]
+    return json.loads(output_of(homz, 'bench', '--data', data, '--count', str(count), *bound, *chosen, '--json', *more))['results']
+
+
 def codecs(homz, count):
-    yield ('| data | bound | codec | threads | ratio | compress GB/s (of memcpy) | decompress GB/s (of memcpy) '
+    yield ('| data | type | bound | codec | threads | ratio | compress GB/s (of memcpy) | decompress GB/s (of memcpy) '
            '| largest error / bound |')
-    yield '|---|---|---|---:|---:|---:|---:|---:|'
-    for data in DATA:
+    yield '|---|---|---|---|---:|---:|---:|---:|---:|'
+    for data in SPEED:
+        for dtype, chosen in CODECS.items():
+            for bound in BOUNDS:
+                for r in results_of(homz, data, count, bound, chosen, '--type', dtype, '--threads', f'1,{THREADS}'):
+                    share = [f'{r[k]:.2f} ({100 * r[k] / r["memcpy_gbps"]:.0f} %)'
+                             for k in ('compress_gbps', 'decompress_gbps')]
+                    yield (f'| {data} | {dtype} | {" ".join(bound)[2:]} | {r["codec"]} | {r["threads"]} | {r["ratio"]:.2f} | '
+                           f'{share[0]} | {share[1]} | {r["max_abs_error"] / r["bound"]:.6f} |')
+
+
+def ratios(homz, count):
+    yield '| data | bound | homcomp | cuszp2, outlier | cuszp2, plain |'
+    yield '|---|---|---:|---:|---:|'
+    for data in RATIO:
         for bound in BOUNDS:
-            done = json.loads(output_of(homz, 'bench', '--data', data, '--count', str(count), *bound, '--threads',
-                                        f'1,{THREADS}', '--json'))
-            for r in done['results']:
-                share = [f'{r[k]:.2f} ({100 * r[k] / r["memcpy_gbps"]:.0f} %)' for k in ('compress_gbps', 'decompress_gbps')]
-                error = f'{r["max_abs_error"] / r["bound"]:.6f}' if r['bound'] else 'exact'
-                yield (f'| {data} | {" ".join(bound)[2:]} | {r["codec"]} | {r["threads"]} | {r["ratio"]:.2f} | '
-                       f'{share[0]} | {share[1]} | {error} |')
+            done = results_of(homz, data, count, bound, ('homcomp', 'cuszp2:mode=outlier,dim=1', 'cuszp2:mode=plain,dim=1'),
+                              '--threads', str(THREADS), '--repeat', '1')
+            yield f'| {data} | {" ".join(bound)[2:]} | ' + ' | '.join(f'{r["ratio"]:.2f}' for r in done) + ' |'
 
 
 def main():
@@ -99,16 +116,20 @@ def main():
     parser.add_argument('homz')
     parser.add_argument('--out', default='benchmarks/results/cpu.md')
     parser.add_argument('--gib', type=int, default=2)
-    parser.add_argument('--count', type=int, default=1 << 24)
+    parser.add_argument('--count', type=int, default=64000000)
+    parser.add_argument('--simd', default='avx2', help='instruction set: scalar, avx2 or avx512')
     parser.add_argument('--repeat', type=int, default=3)
     options = parser.parse_args()
+    os.environ['HOMZ_SIMD'] = options.simd
     lines = ['# homz on a CPU', '', f'`./run bench {" ".join(sys.argv[2:])}`'.replace(' `', '`'), '', machine(), '',
              f'## A {options.gib} GiB HDF5 file, {THREADS} threads, page cache', '']
     lines += whole_files(options.homz, options.gib, options.repeat)
-    lines += ['', f'## Codecs in memory, {options.count} f32 values',
+    lines += ['', f'## Codecs in memory, {options.count} values, at most {options.simd}',
               '', 'GB/s = 1e9 bytes of uncompressed data a second, median of several runs; memcpy of the same buffer in '
               'the same run.', '']
     lines += codecs(options.homz, options.count)
+    lines += ['', f'## Ratios, {options.count} f32 values', '']
+    lines += ratios(options.homz, options.count)
     out = pathlib.Path(options.out)
     out.parent.mkdir(parents=True, exist_ok=True)
     out.write_text('\n'.join(lines) + '\n')

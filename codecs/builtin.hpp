@@ -5,6 +5,8 @@
 
 namespace homz {
 
+inline constexpr const char* kDefaultCodec = "homcomp";  // for users who give an error bound only
+
 // A registry of all built-in codecs; programs add their own to it before they use it.
 Registry& registry();
 

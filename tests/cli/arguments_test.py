@@ -161,7 +161,7 @@ class Arguments(Case):
         self.refuse("compress", "in", "out", *RAW, "--abs", "1", "--dataset", "*=nope", saying="nope")
         self.refuse("compress", "in", "out", *RAW, "--dataset", "*=cuszp2", saying="needs an error bound")
         self.refuse("compress", "in", "out", *RAW, "--abs", "1", "--dataset", "*@lossless",
-                    saying="cuszp2 is lossy; use =zstd")
+                    saying="homcomp is lossy; use =zstd")
 
     def test_names_like_options(self):
         self.write("-in", [1.0, 2.0])

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "codecs/builtin.hpp"
 #include "core/bits.hpp"
 
 namespace homz::hdf5 {

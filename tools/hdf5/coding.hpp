@@ -51,7 +51,6 @@ struct ChunkCoding {
 
 inline constexpr std::size_t kUserWords = 16;
 inline constexpr std::size_t kFixedWords = 18;
-inline constexpr const char* kDefaultCodec = "cuszp2";  // for users who give a bound only
 
 Words user_words(const ChunkCoding& coding);
 Words all_words(const ChunkCoding& coding);

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "codecs/builtin.hpp"
 #include "core/buffer.hpp"
 #include "core/error_bound.hpp"
 #include "core/field.hpp"
@@ -37,7 +38,7 @@ struct Fill {
 };
 
 struct CompressOptions {
-  std::string codec = "cuszp2";
+  std::string codec = kDefaultCodec;
   ErrorBound bound;
   std::vector<DatasetRule> datasets;  // none: every dataset that suits; some: only those that match
   std::vector<std::string> exclude;   // globs

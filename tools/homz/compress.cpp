@@ -5,6 +5,7 @@
 
 #include <memory>
 
+#include "codecs/builtin.hpp"
 #include "tools/hdf5/hdf5_files.hpp"
 #include "tools/homz/arguments.hpp"
 #include "tools/homz/command.hpp"
@@ -29,7 +30,7 @@ constexpr const char* kExamples = R"(Examples:
   homz compress run.h5 small.h5 --rel 1e-4 --dataset '*' --dataset '/T*@abs:0.01' --dataset '/mask=zstd@lossless')";
 
 struct Arguments {
-  std::string input, output, codec = "cuszp2";
+  std::string input, output, codec = kDefaultCodec;
   Argument fill, threads;
   BoundArguments bound;
   RawArguments raw;
