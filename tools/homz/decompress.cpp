@@ -6,6 +6,7 @@
 #include "codecs/builtin.hpp"
 #include "core/byte_order.hpp"
 #include "core/compress.hpp"
+#include "core/gpu/offload.hpp"
 #include "tools/homz/arguments.hpp"
 #include "tools/homz/command.hpp"
 #include "tools/homz/guard.hpp"
@@ -24,19 +25,20 @@ constexpr const char* kExamples = R"(Examples:
 
 struct Arguments {
   std::string input, output;
-  Argument threads;
+  Argument threads, device;
   LimitArgument limit;
   bool json = false, force = false, quiet = false;
 };
 
 Result<FileReport> decompress_stream(const InputFile& input, OutputFile& output, unsigned threads,
-                                     std::optional<std::uint64_t> limit, Progress& progress) {
+                                     Space space, std::optional<std::uint64_t> limit, Progress& progress) {
   HOMZ_ASSIGN(const Buffer stream, input.read_all(progress));
   progress.begin("decompressing", 0);
   const auto decode = [&]() -> Result<Decompressed> {
     HOMZ_ASSIGN(const StreamHeader header, load(stream.bytes()));
     HOMZ_TRY(check_limit(header.field.bytes(), limit));
-    return decompress(registry(), stream.bytes(), host(threads));
+    return space == Space::host ? decompress(registry(), stream.bytes(), host(threads))
+                                : gpu::decompress(registry(), stream.bytes());
   };
   auto decoded = decode();
   if (!decoded.ok()) return decoded.status().within(printable(input.path()));
@@ -70,6 +72,7 @@ std::string summary(const FileReport& report) {
 struct Task {
   Arguments given;
   unsigned threads = 0;
+  Space space = Space::host;
   std::optional<std::uint64_t> limit;
 };
 
@@ -78,6 +81,7 @@ Result<Task> understand(const Arguments& given) {
   task.given = given;
   HOMZ_TRY(require_name("output", given.output));
   HOMZ_ASSIGN(task.threads, parse_threads(given.threads));
+  HOMZ_ASSIGN(task.space, parse_device(given.device));
   HOMZ_ASSIGN(task.limit, given.limit.parse());
   return task;
 }
@@ -88,7 +92,7 @@ Result<Exit> do_it(const Task& task, const InputFile& input, Content content, Ou
   HOMZ_ASSIGN(const FileReport report,
               content == Content::hdf5
                   ? decompress_hdf5(input, output, task.threads, task.limit, progress)
-                  : decompress_stream(input, output, task.threads, task.limit, progress));
+                  : decompress_stream(input, output, task.threads, task.space, task.limit, progress));
   HOMZ_TRY(output.commit());
   progress.clear();
   print_warnings(report);
@@ -108,6 +112,9 @@ Result<Exit> run(const Arguments& given) {
                   fmt::format("{}: {}", printable(given.input),
                               foreign_format(input).value_or(
                                   "neither a homz stream nor HDF5; is it the compressed file?")));
+  if (content == Content::hdf5 && task.space == Space::device)
+    return usage_error(
+        fmt::format("{}: is an HDF5 file; --device cuda is for homz streams", printable(given.input)));
   HOMZ_ASSIGN(OutputFile output, OutputFile::create(given.output, input, given.force));
   const Action work = [&] { return do_it(task, input, content, output); };
   return content == Content::hdf5 ? run_guarded(given.input, work) : work();
@@ -123,6 +130,7 @@ void add_decompress(CLI::App& app, Action& action) {
   command.add_option("input", given->input, "homz stream or HDF5 file")->required()->type_name("IN");
   command.add_option("output", given->output, "raw binary file or HDF5 file")->required()->type_name("OUT");
   add_argument(command, "--threads", given->threads, "N", "worker threads; 0, the default, is one a core");
+  add_argument(command, "--device", given->device, "cpu|cuda", "where homz streams are decompressed");
   given->limit.add_to(command);
   command.add_flag("--json", given->json, "report as JSON");
   command.add_flag("--force", given->force, "replace an output that exists");
