@@ -6,8 +6,9 @@
 //
 // With exec.space == Space::device all buffers are in device memory, *stream_bytes and *exec.fault are where
 // the device can write, data is aligned to the size of its values, and the functions only enqueue work on
-// exec.stream: the size of a stream is born on the device, and what is wrong with a stream that is decoded
-// goes to *exec.fault (see core/exec.hpp), its damaged payload notwithstanding decoded as far as that goes.
+// exec.stream: the size of a stream is born on the device, and what is wrong with a payload goes to
+// *exec.fault (see core/exec.hpp). A damaged payload is decoded all the same there; the data is then of no
+// use.
 #pragma once
 
 #include <cstdint>
