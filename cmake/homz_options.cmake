@@ -4,6 +4,25 @@ option(HOMZ_TOOLS "Build the programs" ON)
 option(HOMZ_WERROR "Treat warnings as errors" OFF)
 set(HOMZ_SANITIZE "" CACHE STRING "Sanitizers, as in address,undefined or thread")
 
+# CUDA is optional: on by itself where a compiler is found. Sanitizers of the host know nothing of nvcc's code.
+include(CheckLanguage)
+check_language(CUDA)
+if(CMAKE_CUDA_COMPILER AND NOT HOMZ_SANITIZE)
+  set(HOMZ_CUDA_DEFAULT ON)
+else()
+  set(HOMZ_CUDA_DEFAULT OFF)
+endif()
+option(HOMZ_CUDA "Build the coders for GPUs (needs a CUDA compiler)" ${HOMZ_CUDA_DEFAULT})
+if(HOMZ_CUDA)
+  if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
+    set(CMAKE_CUDA_ARCHITECTURES 80 90)
+  endif()
+  enable_language(CUDA)
+  set(CMAKE_CUDA_EXTENSIONS OFF)
+  string(APPEND CMAKE_CUDA_FLAGS " -std=c++20")  # CMake 3.25 knows no CUDA_STANDARD 20
+  find_package(CUDAToolkit 12 REQUIRED)
+endif()
+
 if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "Release, Debug, ..." FORCE)
 endif()
@@ -14,14 +33,18 @@ set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
 
 # Same bytes on every machine: no contraction of a * b + c into one rounding, set here once for all targets.
 add_library(homz_deterministic_fp INTERFACE)
-target_compile_options(homz_deterministic_fp INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off>)
+target_compile_options(homz_deterministic_fp INTERFACE
+  $<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off>
+  $<$<COMPILE_LANGUAGE:CUDA>:--fmad=false -Xcompiler=-ffp-contract=off -lineinfo --expt-relaxed-constexpr>)
 
 add_library(homz_warnings INTERFACE)
 target_compile_options(homz_warnings INTERFACE
-  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic $<$<BOOL:${HOMZ_WERROR}>:-Werror>>)
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic $<$<BOOL:${HOMZ_WERROR}>:-Werror>>
+  $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra $<$<BOOL:${HOMZ_WERROR}>:-Werror=all-warnings>>)
 
 if(HOMZ_SANITIZE)
-  add_compile_options(-fsanitize=${HOMZ_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  add_compile_options(
+    "$<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${HOMZ_SANITIZE};-fno-omit-frame-pointer;-fno-sanitize-recover=all>")
   add_link_options(-fsanitize=${HOMZ_SANITIZE})
 endif()
 

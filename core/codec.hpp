@@ -42,6 +42,9 @@ struct Footprint {
   std::uint64_t max_payload = 0;  // capacity that encode() may count on
   std::uint64_t encode_scratch = 0;
   std::uint64_t decode_scratch = 0;
+  // On a device: bytes at the front of the scratch, which is aligned to 256 bytes there, that are 0
+  // beforehand.
+  std::uint64_t encode_zeros = 0, decode_zeros = 0;
 };
 
 // What encode() has made.
@@ -79,6 +82,17 @@ class Codec {
                         Encoded* encoded, Exec exec) const = 0;
   // Whether encode() tells the sums of the payload; else the stream layer reads it once more to take them.
   virtual bool takes_sums() const noexcept { return false; }
+
+  // Whether it codes on GPUs too. There exec.space is device: encode and decode only enqueue work on
+  // exec.stream, data is aligned to the size of its values, *encoded says kIncompressible until the codec
+  // writes it, and what decode finds wrong goes to *exec.fault, which is never null.
+  virtual bool on_device() const noexcept { return false; }
+  // Whether, on a device, encode() tells the sums of the payload and decode_and_sum() takes them.
+  virtual bool sums_on_device() const noexcept { return false; }
+  // Decodes on a device and adds the words of all of the payload to *sums, which is in device memory.
+  virtual Status decode_and_sum(const Encoding&, ConstBytes, Bytes, Bytes, ChecksumState*, Exec) const {
+    return Status(Code::internal, "this codec takes no sums");
+  }
 
   // Writes all of data. The payload may be hostile: every length in it is checked before use
   // (corrupt_stream).

@@ -8,6 +8,7 @@
 
 #include "core/bits.hpp"
 #include "core/fp_environment.hpp"
+#include "core/gpu/value_range.hpp"
 #include "core/text.hpp"
 #include "core/threads.hpp"
 
@@ -145,6 +146,10 @@ Result<double> resolve(const ErrorBound& bound, const ValueRange& range) {
 Result<double> resolve_over(const Field& field, ConstBytes data, const ErrorBound& bound,
                             std::optional<std::uint64_t> fill_bits, Exec exec) {
   const bool needs_range = bound.mode == BoundMode::relative || bound.mode == BoundMode::psnr;
+  if (needs_range && exec.space == Space::device) {
+    HOMZ_ASSIGN(const ValueRange range, gpu::value_range(field, data, fill_bits, exec));
+    return resolve(bound, range);
+  }
   return resolve(bound, needs_range ? value_range(field, data, fill_bits, exec) : ValueRange());
 }
 

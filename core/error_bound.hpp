@@ -45,7 +45,7 @@ struct ValueRange {
   void merge(const ValueRange& other) noexcept;
 };
 
-// `fill_bits`: the bit pattern of the declared fill value in the field's type, if there is one.
+// `fill_bits`: the bit pattern of the declared fill value in the field's type, if there is one. On the host.
 ValueRange value_range(const Field& field, ConstBytes data, std::optional<std::uint64_t> fill_bits,
                        Exec exec);
 
@@ -55,7 +55,8 @@ ValueRange value_range(const Field& field, ConstBytes data, std::optional<std::u
 // invalid_argument from validate(), or where the range is too wide for a double.
 Result<double> resolve(const ErrorBound& bound, const ValueRange& range);
 
-// The same, with the range of the data, which is looked for only if the mode needs it.
+// The same, with the range of the data, which is looked for only if the mode needs it. On a device that
+// allocates a few bytes and waits for exec.stream (core/gpu/value_range.hpp has a form that does neither).
 Result<double> resolve_over(const Field& field, ConstBytes data, const ErrorBound& bound,
                             std::optional<std::uint64_t> fill_bits, Exec exec);
 

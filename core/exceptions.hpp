@@ -14,6 +14,7 @@
 #include <cstdint>
 
 #include "core/bits.hpp"
+#include "core/hd.hpp"
 #include "core/memory.hpp"
 #include "core/status.hpp"
 
@@ -22,7 +23,7 @@ namespace homz {
 struct ExceptionCounts {
   std::uint64_t fill_runs = 0, exact_runs = 0, exact_values = 0;
 
-  void operator+=(const ExceptionCounts& other) {
+  HOMZ_HD void operator+=(const ExceptionCounts& other) {
     fill_runs += other.fill_runs;
     exact_runs += other.exact_runs;
     exact_values += other.exact_values;
@@ -33,8 +34,8 @@ inline constexpr std::uint64_t kExceptionSegment = 65536;  // positions
 inline constexpr std::uint64_t kExceptionRow = 12;         // bytes
 
 // Size in bytes of the list of `positions` positions with the given totals.
-inline std::uint64_t exception_bytes(std::uint64_t positions, const ExceptionCounts& total,
-                                     std::uint64_t value_bytes) {
+HOMZ_HD inline std::uint64_t exception_bytes(std::uint64_t positions, const ExceptionCounts& total,
+                                             std::uint64_t value_bytes) {
   if (total.fill_runs == 0 && total.exact_runs == 0) return 0;
   return kExceptionRow * ceil_div(positions, kExceptionSegment) + 4 * (total.fill_runs + total.exact_runs) +
          value_bytes * total.exact_values;

@@ -30,6 +30,15 @@ class Arena {
     return count != 0 && base_ != nullptr && fits() ? reinterpret_cast<T*>(aligned_base() + start) : nullptr;
   }
 
+  // Bytes from the first array to the end of the last.
+  std::uint64_t used() const noexcept { return used_; }
+  // What is left of the storage behind the arrays taken so far.
+  Bytes rest() const noexcept {
+    if (base_ == nullptr || !fits()) return {};
+    std::byte* const first = used_ == 0 ? base_ : aligned_base() + used_;
+    return {first, capacity_ - static_cast<std::uint64_t>(first - base_)};
+  }
+
   // Bytes of scratch that make every take() so far succeed, whatever the alignment of the scratch.
   std::uint64_t needed() const noexcept { return used_ == 0 ? 0 : used_ + kSlot; }
   bool fits() const noexcept {

@@ -11,6 +11,8 @@
 #include "core/checksum.hpp"
 #include "core/constant.hpp"
 #include "core/fp_environment.hpp"
+#include "core/gpu/gpu.hpp"
+#include "core/gpu/stream.hpp"
 #include "core/threads.hpp"
 
 namespace homz {
@@ -19,9 +21,16 @@ namespace {
 static_assert(std::endian::native == std::endian::little,
               "values are stored as the machine has them: little-endian");
 
-Status require_host(Exec exec) {
-  if (exec.space == Space::host) return Status();
-  return Status(Code::unsupported, "streams on a device are not supported by this build of homz");
+Status require_space(Exec exec) {
+  return exec.space == Space::host ? Status() : gpu::ready();
+}
+
+Status require_coder(const Codec& codec, Exec exec) {
+  if (exec.space == Space::host || codec.on_device()) return Status();
+  return Status(Code::unsupported,
+                fmt::format("codec {} has no coder for GPUs: use it on the host, or another "
+                            "codec such as cuszp2",
+                            codec.info().name));
 }
 
 bool overlap(ConstBytes a, ConstBytes b) {
@@ -146,15 +155,27 @@ Status check_compression(const Compression& compression) {
 }
 
 Result<StreamFootprint> find_footprint(const Compression& compression, Exec exec) {
-  HOMZ_TRY(require_host(exec));
+  HOMZ_TRY(require_space(exec));
   HOMZ_TRY(check_compression(compression));
+  HOMZ_TRY(require_coder(*compression.choice.codec, exec));
   const StreamHeader header = header_of(compression);
   Footprint codec_needs;
   if (codec_applies(header, compression.choice.codec->info())) {
     HOMZ_ASSIGN(codec_needs, compression.choice.codec->footprint(encoding_of(header), exec));
   }
-  return StreamFootprint{StreamHeader::kBytes + std::max(codec_needs.max_payload, compression.field.bytes()),
+  const std::uint64_t capacity =
+      StreamHeader::kBytes + std::max(codec_needs.max_payload, compression.field.bytes());
+  if (exec.space == Space::device)
+    return StreamFootprint{capacity, gpu::encode_scratch(compression.field) + codec_needs.encode_scratch};
+  return StreamFootprint{capacity,
                          std::max(codec_needs.encode_scratch, constant_scratch(compression.field.count()))};
+}
+
+// How much of its scratch an encoder on a device wants cleared.
+Result<std::uint64_t> zeros_of(const Codec* codec, const StreamHeader& header, Exec exec) {
+  if (codec == nullptr) return std::uint64_t{0};
+  HOMZ_ASSIGN(const Footprint needs, codec->footprint(encoding_of(header), exec));
+  return needs.encode_zeros;
 }
 
 Status encode(const Compression& compression, ConstBytes data, Bytes stream, Bytes scratch,
@@ -175,17 +196,25 @@ Status encode(const Compression& compression, ConstBytes data, Bytes stream, Byt
   StreamHeader header = header_of(compression);
   // No more than was asked for: a larger buffer must not change what a codec makes of it.
   const Bytes payload = stream.subspan(StreamHeader::kBytes, needed.stream_bytes - StreamHeader::kBytes);
+  if (exec.space == Space::device) {
+    const Codec* const codec =
+        codec_applies(header, compression.choice.codec->info()) ? compression.choice.codec : nullptr;
+    HOMZ_ASSIGN(const std::uint64_t zeros, zeros_of(codec, header, exec));
+    return gpu::encode({header, codec, encoding_of(header), zeros}, data, stream.first(needed.stream_bytes),
+                       scratch, stream_bytes, exec);
+  }
   HOMZ_TRY(store_payload(compression, data, payload, scratch, &header, exec));
   store(header, stream.first<StreamHeader::kBytes>());
   *stream_bytes = StreamHeader::kBytes + header.payload_bytes;
   return Status();
 }
 
-Result<OpenStream> open(const Registry& registry, ConstBytes bytes, Exec exec) {
-  HOMZ_TRY(require_host(exec));
-  HOMZ_TRY(check_buffers(bytes, {}, {}));
+Result<OpenStream> open_known(const Registry& registry, const StreamHeader& known, ConstBytes bytes,
+                              Exec exec) {
   OpenStream stream;
-  HOMZ_ASSIGN(stream.header, load(bytes));
+  stream.header = known;
+  if (bytes.size() < StreamHeader::kBytes)
+    return Status(Code::corrupt_stream, fmt::format("{} bytes are no stream", bytes.size()));
   const StreamHeader& header = stream.header;
   stream.payload = bytes.subspan(StreamHeader::kBytes);
   if (stream.payload.size() != header.payload_bytes)
@@ -201,6 +230,7 @@ Result<OpenStream> open(const Registry& registry, ConstBytes bytes, Exec exec) {
   if (header.representation == Representation::constant && header.payload_bytes < size_of(header.field.dtype))
     return Status(Code::corrupt_stream, "a constant field without its value");
   if (header.representation == Representation::constant) stream.region_scratch_bytes = header.field.bytes();
+  if (exec.space == Space::device) stream.scratch_bytes = gpu::decode_scratch();
   if (header.representation != Representation::coded) return stream;
   if (stream.codec == nullptr)
     return Status(Code::unsupported, fmt::format("the stream was made by codec {}, which is not known here",
@@ -213,20 +243,37 @@ Result<OpenStream> open(const Registry& registry, ConstBytes bytes, Exec exec) {
   if (!codec_applies(header, info))
     return Status(Code::corrupt_stream,
                   fmt::format("a stream of codec {} with bound {}", info.name, header.abs_error));
+  HOMZ_TRY(require_coder(*stream.codec, exec));
   const auto needs = stream.codec->footprint(encoding_of(header), exec);
   if (!needs.ok()) return Status(Code::corrupt_stream, needs.status().message());
   if (header.payload_bytes < needs->min_payload)
     return Status(Code::corrupt_stream,
                   fmt::format("a payload of {} bytes cannot hold {} of {} (codec {})", header.payload_bytes,
                               header.field.shape_text(), to_string(header.field.dtype), info.name));
-  stream.scratch_bytes = needs->decode_scratch;
+  stream.scratch_bytes += needs->decode_scratch;
+  stream.scratch_zeros = needs->decode_zeros;
   if (!stream.codec->decodes_regions())
     stream.region_scratch_bytes = header.field.bytes() + stream.scratch_bytes;
   return stream;
 }
 
+Result<OpenStream> open(const Registry& registry, ConstBytes bytes, Exec exec) {
+  HOMZ_TRY(require_space(exec));
+  HOMZ_TRY(check_buffers(bytes, {}, {}));
+  std::array<std::byte, StreamHeader::kBytes> fetched;
+  ConstBytes head = bytes;
+  if (exec.space == Space::device && bytes.size() >= StreamHeader::kBytes) {
+    HOMZ_TRY(gpu::fetch_header(bytes, fetched, exec));
+    head = fetched;
+  } else if (exec.space == Space::device) {
+    return Status(Code::corrupt_stream, fmt::format("{} bytes are no stream", bytes.size()));
+  }
+  HOMZ_ASSIGN(const StreamHeader header, load(head));
+  return open_known(registry, header, bytes, exec);
+}
+
 Status decode(const OpenStream& stream, Bytes data, Bytes scratch, Exec exec) {
-  HOMZ_TRY(require_host(exec));
+  HOMZ_TRY(require_space(exec));
   HOMZ_TRY(check_arithmetic());
   const StreamHeader& header = stream.header;
   if (data.size() != header.field.bytes())
@@ -236,6 +283,7 @@ Status decode(const OpenStream& stream, Bytes data, Bytes scratch, Exec exec) {
                               data.size()));
   HOMZ_TRY(check_size("scratch buffer", scratch.size(), stream.scratch_bytes, Code::capacity));
   HOMZ_TRY(check_buffers(stream.payload, data, scratch));
+  if (exec.space == Space::device) return gpu::decode(stream, encoding_of(header), data, scratch, exec);
   if (header.representation != Representation::coded || !stream.codec->verifies())
     HOMZ_TRY(verify_payload(stream, exec));
   switch (header.representation) {
@@ -251,7 +299,8 @@ Status decode(const OpenStream& stream, Bytes data, Bytes scratch, Exec exec) {
 }
 
 Status decode_part(const OpenStream& stream, const Region& region, Bytes data, Bytes scratch, Exec exec) {
-  HOMZ_TRY(require_host(exec));
+  if (exec.space == Space::device)
+    return Status(Code::unsupported, "regions are decoded on the host only: decode the whole stream");
   HOMZ_TRY(check_arithmetic());
   const StreamHeader& header = stream.header;
   HOMZ_ASSIGN(const Field part, field_of(region, header.field));
@@ -295,6 +344,15 @@ Status encode_stream(const Compression& compression, ConstBytes data, Bytes stre
 
 Result<OpenStream> open_stream(const Registry& registry, ConstBytes bytes, Exec exec) {
   return enter([&] { return open(registry, bytes, exec); });
+}
+
+Result<OpenStream> open_stream(const Registry& registry, const StreamHeader& header, ConstBytes bytes,
+                               Exec exec) {
+  return enter([&]() -> Result<OpenStream> {
+    HOMZ_TRY(require_space(exec));
+    HOMZ_TRY(check_buffers(bytes, {}, {}));
+    return open_known(registry, header, bytes, exec);
+  });
 }
 
 Status decode_stream(const OpenStream& stream, Bytes data, Bytes scratch, Exec exec) {

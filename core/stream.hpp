@@ -3,6 +3,12 @@
 // The functions below do not throw. Data and streams must not change during a call: a decoder checks what it
 // reads before it uses it and would be led astray by bytes that change in between (copy mapped files that
 // others write).
+//
+// With exec.space == Space::device all buffers are in device memory, *stream_bytes and *exec.fault are where
+// the device can write, data is aligned to the size of its values, and the functions only enqueue work on
+// exec.stream: the size of a stream is born on the device, and what is wrong with a payload goes to
+// *exec.fault (see core/exec.hpp). A damaged payload is decoded all the same there; the data is then of no
+// use.
 #pragma once
 
 #include <cstdint>
@@ -48,6 +54,7 @@ struct OpenStream {
   const Codec* codec = nullptr;  // nullptr if the payload needs none and the codec is unknown here
   ConstBytes payload;
   std::uint64_t scratch_bytes = 0;         // for decode_stream
+  std::uint64_t scratch_zeros = 0;         // of Footprint
   std::uint64_t region_scratch_bytes = 0;  // for decode_region
 };
 
@@ -55,7 +62,12 @@ struct OpenStream {
 // have made so small a payload; so a caller may allocate header.field.bytes() afterwards, unless it sets a
 // limit of its own: the representation `constant` expands without limit by design. The payload is verified
 // when it is read, as much of it as is read. Errors: corrupt_stream, unsupported.
+// On a device this one call copies the header to the host and waits for exec.stream.
 Result<OpenStream> open_stream(const Registry& registry, ConstBytes stream, Exec exec);
+
+// The same where the header is known already, on the host: nothing of the stream is read, so nothing waits.
+Result<OpenStream> open_stream(const Registry& registry, const StreamHeader& header, ConstBytes stream,
+                               Exec exec);
 
 // Decompresses into `data`, which must have exactly header.field.bytes() bytes. Bytes whose checksum does not
 // match are not decoded; hostile ones give a Status, never a fault. On an error `data` may hold decoded

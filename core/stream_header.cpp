@@ -22,7 +22,7 @@ enum At : std::size_t {
   kCodecVersionAt = 8,
   kDtypeAt = 9,
   kRankAt = 10,
-  kRepresentationAt = 11,
+  kRepresentationAt = header_at::kRepresentation,
   kRequiredAt = 12,
   kIgnorableAt = 14,
   kExtentsAt = 16,
@@ -32,9 +32,9 @@ enum At : std::size_t {
   kReservedAt = 65,
   kFillAt = 72,
   kParamsAt = 80,
-  kPayloadBytesAt = 104,
-  kPayloadChecksumAt = 112,
-  kHeaderChecksumAt = 120,
+  kPayloadBytesAt = header_at::kPayloadBytes,
+  kPayloadChecksumAt = header_at::kPayloadChecksum,
+  kHeaderChecksumAt = header_at::kHeaderChecksum,
 };
 
 constexpr std::uint16_t kHasFill = 1;

@@ -44,6 +44,12 @@ struct StreamHeader {
   std::uint64_t payload_checksum = 0;
 };
 
+// Byte offsets of what is known only when the payload is: the GPU completes headers itself.
+namespace header_at {
+inline constexpr std::size_t kRepresentation = 11, kPayloadBytes = 104, kPayloadChecksum = 112,
+                             kHeaderChecksum = 120;
+}
+
 using HeaderBytes = std::span<std::byte, StreamHeader::kBytes>;
 
 void store(const StreamHeader& header, HeaderBytes to);

@@ -60,6 +60,12 @@ struct Quantiser {
         sizeof(T) == 4 ? T(2147483520.0) : T(2147483647.0);  // below kEnd, its integer part too
     const T scaled = x * reciprocal;
     const T shifted = scaled + T(0.5);
+#if defined(__CUDA_ARCH__)  // PTX's own rules
+    if constexpr (sizeof(T) == 4)
+      return static_cast<std::uint32_t>(__float2int_rz(shifted)) - (scaled >= T(-0.5) ? 0u : 1u);
+    else
+      return static_cast<std::uint32_t>(__double2int_rz(shifted)) - (scaled >= T(-0.5) ? 0u : 1u);
+#else
     const T raised = shifted > -kEnd ? shifted : -kEnd;
     auto whole = static_cast<std::uint32_t>(static_cast<std::int32_t>(raised < kLast ? raised : kLast));
     if (sizeof(T) == 4) {
@@ -67,6 +73,7 @@ struct Quantiser {
       whole = shifted == shifted ? whole : 0u;
     }
     return whole - (scaled >= T(-0.5) ? 0u : 1u);
+#endif
   }
 
   HOMZ_HD T restore(std::uint32_t quantum) const {
@@ -157,16 +164,22 @@ HOMZ_HD inline bool read_shape(std::byte metadata, Mode mode, Shape& out) {
   return byte <= Block<kDim>::kMaxWidth;
 }
 
+// From the magnitude of value 0 and the union of the bits of all others, whose width is that of their
+// maximum.
 template <unsigned kDim>
-HOMZ_HD inline Shape choose_shape(const typename Block<kDim>::Values& residuals, Mode mode) {
+HOMZ_HD inline Shape choose_shape(std::uint32_t first, std::uint32_t others, Mode mode) {
   constexpr std::uint32_t kPlaneBytes = Block<kDim>::kPlaneBytes;
-  std::uint32_t others = 0;  // the union of the bits has the width of the maximum
-  for (unsigned i = 1; i < Block<kDim>::kValues; ++i) others |= magnitude<kDim>(residuals[i]);
-  const std::uint32_t first = magnitude<kDim>(residuals[0]);
   const Shape plain{bit_width(others | first), 0};
   if (mode != Mode::outlier) return plain;
   const Shape aside{bit_width(others), ceil_div(bit_width(first), 8u)};
   return plain.bytes(kPlaneBytes) <= aside.bytes(kPlaneBytes) ? plain : aside;
+}
+
+template <unsigned kDim>
+HOMZ_HD inline Shape choose_shape(const typename Block<kDim>::Values& residuals, Mode mode) {
+  std::uint32_t others = 0;
+  for (unsigned i = 1; i < Block<kDim>::kValues; ++i) others |= magnitude<kDim>(residuals[i]);
+  return choose_shape<kDim>(magnitude<kDim>(residuals[0]), others, mode);
 }
 
 // One exchange step of transpose(): 2x2 blocks of kSide x kSide bits.

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "codecs/cuszp/device.hpp"
 #include "codecs/cuszp/engine.hpp"
 #include "core/text.hpp"
 
@@ -36,15 +37,23 @@ class CuszpCodec final : public Codec {
     return fmt::format("stored={}", plan.never_stored ? "never" : "auto");
   }
 
-  Result<Footprint> footprint(const Encoding& encoding, Exec) const override {
+  Result<Footprint> footprint(const Encoding& encoding, Exec exec) const override {
     HOMZ_ASSIGN(const cuszp::Plan plan, plan_of(encoding.params));
-    return cuszp::footprint(encoding, plan);
+    return cuszp::footprint(encoding, plan, exec);
   }
 
   Status encode(const Encoding& encoding, ConstBytes data, Bytes payload, Bytes scratch, Encoded* encoded,
                 Exec exec) const override {
     HOMZ_ASSIGN(const cuszp::Plan plan, plan_of(encoding.params));
     return cuszp::encode(encoding, plan, data, payload, scratch, encoded, exec);
+  }
+
+  bool on_device() const noexcept override { return true; }
+  bool sums_on_device() const noexcept override { return true; }
+  Status decode_and_sum(const Encoding& encoding, ConstBytes payload, Bytes data, Bytes scratch,
+                        ChecksumState* sums, Exec exec) const override {
+    HOMZ_ASSIGN(const cuszp::Plan plan, plan_of(encoding.params));
+    return cuszp::decode_on_device(encoding, plan, payload, data, scratch, sums, exec);
   }
 
   Status decode(const Encoding& encoding, ConstBytes payload, Bytes data, Bytes scratch,

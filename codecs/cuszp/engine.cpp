@@ -5,7 +5,9 @@
 #include <algorithm>
 
 #include "codecs/cuszp/decoder.hpp"
+#include "codecs/cuszp/device.hpp"
 #include "codecs/cuszp/encoder.hpp"
+#include "codecs/cuszp/geometry.hpp"
 #include "codecs/cuszp/layout.hpp"
 
 namespace homz::cuszp {
@@ -13,38 +15,6 @@ namespace {
 
 // No machine holds more; below it, no size or position wraps.
 constexpr std::uint64_t kMaxDataBytes = std::uint64_t{1} << 56;
-
-// Extents that a layout of `dim` dimensions lacks are 1; those that it has no room for merge into the
-// slowest.
-template <unsigned kDim>
-Tiles<kDim> tiles_of(const Field& field) {
-  std::uint64_t extents[3] = {1, 1, 1};
-  for (unsigned i = 0; i < field.rank; ++i) {
-    const unsigned from_fastest = field.rank - 1 - i;
-    extents[from_fastest < 2 ? 2 - from_fastest : 0] *= field.extents[i];
-  }
-  return Tiles<kDim>(extents[0], extents[1], extents[2]);
-}
-
-// Calls f(layout, T{}) for the field in blocks of `dim` dimensions.
-template <class F>
-auto with_layout(const Field& given, const Plan& plan, unsigned dim, F&& f) {
-  const Field field = given.without_unit_extents();
-  return with_dtype(field.dtype, [&](auto zero) {
-    if (dim == 2) return f(tiles_of<2>(field), zero);
-    if (dim == 3) return f(tiles_of<3>(field), zero);
-    return f(Line(field.count(), !plan.v1), zero);
-  });
-}
-
-// The dimensions that a plan leaves open: [first, last].
-struct Dims {
-  unsigned first, last;
-
-  Dims(const Field& field, const Plan& plan)
-      : first(std::max(1u, plan.dim)),
-        last(plan.dim != 0 ? plan.dim : std::min<unsigned>(3, field.without_unit_extents().rank)) {}
-};
 
 // The most that any data can take: every block at its widest, every value an exception in a run of its own.
 template <class Layout>
@@ -87,7 +57,7 @@ unsigned choose_dim(const Encoding& encoding, const Plan& plan, ConstBytes data)
 
 }  // namespace
 
-Result<Footprint> footprint(const Encoding& encoding, const Plan& plan) {
+Result<Footprint> footprint(const Encoding& encoding, const Plan& plan, Exec exec) {
   const Field& field = encoding.field;
   if (field.bytes() > kMaxDataBytes)
     return Status(Code::unsupported,
@@ -101,11 +71,14 @@ Result<Footprint> footprint(const Encoding& encoding, const Plan& plan) {
     all.encode_scratch = std::max(all.encode_scratch, one.encode_scratch);
     all.decode_scratch = std::max(all.decode_scratch, one.decode_scratch);
   }
+  if (exec.space == Space::device) size_scratch_on_device(field, plan, all);
   return all;
 }
 
 Status encode(const Encoding& encoding, const Plan& plan, ConstBytes data, Bytes payload, Bytes scratch,
               Encoded* encoded, Exec exec) {
+  if (exec.space == Space::device)
+    return encode_on_device(encoding, plan, data, payload, scratch, encoded, exec);
   const unsigned dim = choose_dim(encoding, plan, data);
   encoded->bytes = with_layout(encoding.field, plan, dim, [&](const auto& layout, auto zero) {
     using Layout = std::decay_t<decltype(layout)>;

@@ -1,6 +1,6 @@
-// The engine that codecs cuszp and cuszp2 share, on the host. It is deterministic, allocates nothing and
-// gives the same bytes for any number of threads. Payload: what upstream would write, the exception list, the
-// size of the former.
+// The engine that codecs cuszp and cuszp2 share, on the host; device.hpp is the same on GPUs. It is
+// deterministic, allocates nothing and gives the same bytes for any number of threads. Payload: what upstream
+// would write, the exception list, the size of the former.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ struct Plan {
   bool never_stored = false;  // keep this layout even where it is larger than the data
 };
 
-Result<Footprint> footprint(const Encoding& encoding, const Plan& plan);
+Result<Footprint> footprint(const Encoding& encoding, const Plan& plan, Exec exec);
 Status encode(const Encoding& encoding, const Plan& plan, ConstBytes data, Bytes payload, Bytes scratch,
               Encoded* encoded, Exec exec);
 Status decode(const Encoding& encoding, const Plan& plan, ConstBytes payload, Bytes data, Bytes scratch,

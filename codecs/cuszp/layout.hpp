@@ -34,10 +34,12 @@ HOMZ_HD constexpr std::uint64_t low_bits(std::uint64_t count) {
 class Line {
  public:
   static constexpr unsigned kDim = 1;
+  Line() = default;
 
   // `padded`: the metadata region is padded with zeros for whole groups of 1024 blocks (V2 and V3).
   HOMZ_HD Line(std::uint64_t count, bool padded) : count_(count), padded_(padded) {}
 
+  HOMZ_HD bool padded() const { return padded_; }
   HOMZ_HD std::uint64_t count() const { return count_; }
   HOMZ_HD std::uint64_t blocks() const { return ceil_div<std::uint64_t>(count_, 32); }
   HOMZ_HD std::uint64_t places() const { return blocks(); }
@@ -53,8 +55,8 @@ class Line {
   }
 
  private:
-  std::uint64_t count_;
-  bool padded_;
+  std::uint64_t count_ = 0;
+  bool padded_ = false;
 };
 
 // Tiles and cubes are made of quads of four values. Quads are aligned in the array: in a row that starts s
@@ -64,6 +66,7 @@ template <unsigned kTileDim>
 class Tiles {
  public:
   static constexpr unsigned kDim = kTileDim;
+  Tiles() = default;
   static constexpr bool kPadIsZero = false;  // upstream leaves the padding as it finds it
 
   HOMZ_HD Tiles(std::uint64_t dz, std::uint64_t dy, std::uint64_t dx)
@@ -83,16 +86,48 @@ class Tiles {
       place.owned = low_bits(tail());
       return place;
     }
-    const std::uint64_t x0 = block % tiles_x_ * kSide;
-    const std::uint64_t y0 = block / tiles_x_ % tiles_y_ * kSide;
-    const std::uint64_t z0 = block / tiles_x_ / tiles_y_ * kDepth;
+    const Corner at = corner(block);
     for (unsigned quad = 0; quad < 16; ++quad) {
-      const std::uint64_t x = x0 + quad * 4 % kSide;
-      const std::uint64_t y = y0 + quad * 4 / kSide % kSide;
-      const std::uint64_t z = z0 + quad * 4 / (kSide * kSide);
+      const std::uint64_t x = at.x + quad * 4 % kSide;
+      const std::uint64_t y = at.y + quad * 4 / kSide % kSide;
+      const std::uint64_t z = at.z + quad * 4 / (kSide * kSide);
       if (z < dz_ && y < dy_ && x < dx_) place_quad(quad, x, (z * dy_ + y) * dx_, place);
     }
     return place;
+  }
+
+  // Where a block begins, in the field's own axes.
+  struct Corner {
+    std::uint64_t x, y, z;
+  };
+  HOMZ_HD Corner corner(std::uint64_t block) const {
+    if ((blocks() | tiles_x_ | tiles_y_) >> 32 != 0)
+      return {block % tiles_x_ * kSide, block / tiles_x_ % tiles_y_ * kSide,
+              block / tiles_x_ / tiles_y_ * kDepth};
+    const auto b = static_cast<std::uint32_t>(block), nx = static_cast<std::uint32_t>(tiles_x_),
+               ny = static_cast<std::uint32_t>(tiles_y_);  // division of 64 bits is slow where it matters
+    return {b % nx * kSide, b / nx % ny * kSide, b / nx / ny * kDepth};
+  }
+
+  // The first element of the quad of column x in the row that starts at element `row_start`, and whether the
+  // quad owns its elements.
+  struct Quad {
+    std::uint64_t first;
+    bool owner;
+  };
+  HOMZ_HD Quad quad(std::uint64_t x, std::uint64_t row_start) const {
+    // A row whose quads reach into the next one has the elements of that row's first quad already.
+    const bool shared = x == 0 && row_start != 0 && overhang(row_start - dx_) > 0;
+    return {(row_start + x) / 4 * 4, !shared};
+  }
+
+  HOMZ_HD std::uint64_t dz() const { return dz_; }
+  HOMZ_HD std::uint64_t dy() const { return dy_; }
+  HOMZ_HD std::uint64_t dx() const { return dx_; }
+  HOMZ_HD std::uint64_t tail() const {
+    if (count() == 0) return 0;
+    const int reach = overhang(count() - dx_);
+    return reach < 0 ? static_cast<std::uint64_t>(-reach) : 0;
   }
 
  private:
@@ -103,23 +138,15 @@ class Tiles {
   HOMZ_HD int overhang(std::uint64_t row_start) const {
     return static_cast<int>((4 - dx_ % 4) % 4) - static_cast<int>(row_start % 4);
   }
-  HOMZ_HD std::uint64_t tail() const {
-    if (count() == 0) return 0;
-    const int reach = overhang(count() - dx_);
-    return reach < 0 ? static_cast<std::uint64_t>(-reach) : 0;
-  }
-
   HOMZ_HD void place_quad(unsigned quad, std::uint64_t x, std::uint64_t row_start, Place<kDim>& place) const {
-    const std::uint64_t first = (row_start + x) / 4 * 4;
-    place.first[quad] = first;
+    const Quad at = this->quad(x, row_start);
+    place.first[quad] = at.first;
     place.coded |= std::uint64_t{0xf} << 4 * quad;
-    // A row whose quads reach into the next one has the elements of that row's first quad already.
-    const bool shared = x == 0 && row_start != 0 && overhang(row_start - dx_) > 0;
-    const std::uint64_t inside = count() - first;
-    if (!shared) place.owned |= low_bits(inside < 4 ? inside : 4) << 4 * quad;
+    const std::uint64_t inside = count() - at.first;
+    if (at.owner) place.owned |= low_bits(inside < 4 ? inside : 4) << 4 * quad;
   }
 
-  std::uint64_t dz_, dy_, dx_, tiles_y_, tiles_x_;
+  std::uint64_t dz_ = 0, dy_ = 0, dx_ = 0, tiles_y_ = 0, tiles_x_ = 0;
 };
 
 }  // namespace homz::cuszp

@@ -8,24 +8,10 @@
 
 #include "codecs/cuszp/engine.hpp"
 #include "codecs/cuszp/layout.hpp"
+#include "codecs/cuszp/trailer.hpp"
 #include "core/exceptions.hpp"
 
 namespace homz::cuszp {
-
-// The end of a payload: the dimension of the blocks in the top byte, the size of upstream's part below it.
-struct Trailer {
-  static constexpr std::uint64_t kBytes = 8;
-  static constexpr unsigned kDimShift = 56;
-
-  unsigned dim;
-  std::uint64_t upstream;
-
-  void store(std::byte* to) const { store_le(to, std::uint64_t{dim} << kDimShift | upstream); }
-  static Trailer load(const std::byte* end) {
-    const auto word = load_le<std::uint64_t>(end - kBytes);
-    return {static_cast<unsigned>(word >> kDimShift), word & ((std::uint64_t{1} << kDimShift) - 1)};
-  }
-};
 
 // The blocks of one segment of the exception list.
 struct Segment {

@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "core/gpu/gpu.hpp"
 #include "core/text.hpp"
 
 namespace homz {
@@ -24,13 +25,15 @@ class IdentityCodec final : public Codec {
     return Footprint{encoding.field.bytes(), encoding.field.bytes(), 0, 0};
   }
   // The stream layer stores what a codec does not make smaller: exactly what identity is for.
-  Status encode(const Encoding&, ConstBytes, Bytes, Bytes, Encoded* encoded, Exec) const override {
-    encoded->bytes = kIncompressible;
+  Status encode(const Encoding&, ConstBytes, Bytes, Bytes, Encoded* encoded, Exec exec) const override {
+    if (exec.space == Space::host) encoded->bytes = kIncompressible;  // a device's says so already
     return Status();
   }
-  Status decode(const Encoding&, ConstBytes payload, Bytes data, Bytes, Exec) const override {
+  bool on_device() const noexcept override { return true; }
+  Status decode(const Encoding&, ConstBytes payload, Bytes data, Bytes, Exec exec) const override {
     if (payload.size() != data.size())
       return Status(Code::corrupt_stream, "identity: payload of the wrong size");
+    if (exec.space == Space::device) return gpu::copy(payload, data, exec.stream);
     std::memcpy(data.data(), payload.data(), data.size());
     return Status();
   }

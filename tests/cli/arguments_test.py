@@ -35,7 +35,7 @@ class Arguments(Case):
         self.refuse(saying="a subcommand is required")
 
     def test_control_bytes_of_options(self):
-        for option in ("--shape", "--type", "--abs", "--fill", "--codec", "--dataset", "--threads"):
+        for option in ("--shape", "--type", "--abs", "--fill", "--codec", "--dataset", "--threads", "--device"):
             run = self.homz("compress", "in", "out", f"{option}=\x1b[31mx=@\x07:", *RAW, expect=USAGE)
             self.assertNotRegex(run.errors, r"[\x00-\x09\x0b-\x1f\x7f]")
 
@@ -133,6 +133,11 @@ class Arguments(Case):
         self.write_bytes("odd", b"abc")
         run = self.homz("compress", "odd", "out", "--type", "f32", "--shape", "1", "--abs", "1", expect=USAGE)
         self.assertIn("no multiple of 4", run.errors)
+
+    def test_devices(self):
+        self.refuse("compress", "in", "out", *RAW, "--abs", "1", "--device", "tpu", saying="--device")
+        self.refuse("bench", "--data", "walk", "--count", "1K", "--device=", saying="--device")
+        self.homz("compress", "in", "out", *RAW, "--abs", "1", "--device", "cpu")
 
     def test_numbers_of_threads_and_bytes(self):
         for text in ("-1", "x", "1.5", "99999999999999999999", "4097"):

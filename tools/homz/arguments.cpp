@@ -7,6 +7,7 @@
 
 #include "codecs/builtin.hpp"
 #include "core/bits.hpp"
+#include "core/gpu/gpu.hpp"
 #include "core/text.hpp"
 #include "tools/homz/command.hpp"
 
@@ -97,6 +98,14 @@ Result<unsigned> parse_threads(const Argument& argument) {
     return usage_error(fmt::format("--threads '{}': give a whole number up to {}; 0 means one a core",
                                    argument.text, kMost));
   return static_cast<unsigned>(*threads);
+}
+
+Result<Space> parse_device(const Argument& argument) {
+  if (!argument.given() || argument.text == "cpu") return Space::host;
+  if (argument.text != "cuda")
+    return usage_error(fmt::format("--device '{}': give cpu or cuda", argument.text));
+  HOMZ_TRY(gpu::ready().within("--device cuda"));
+  return Space::device;
 }
 
 Result<std::uint64_t> parse_amount(std::string_view option, std::string_view text) {

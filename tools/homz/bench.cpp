@@ -32,7 +32,7 @@ scan for the value range; memcpy is timed on the same buffers with the same thre
 
 struct Arguments {
   std::string file;
-  Argument data, count, fill, threads, repeat;
+  Argument data, count, fill, threads, repeat, device;
   BoundArguments bound;
   RawArguments raw;
   std::vector<std::string> codecs, datasets;
@@ -45,6 +45,7 @@ struct Task {
   std::vector<std::pair<std::string, CodecChoice>> codecs;
   std::vector<unsigned> threads;
   unsigned repeats = 5;
+  Space space = Space::host;
 };
 
 Result<std::vector<unsigned>> parse_thread_list(const Argument& argument) {
@@ -67,6 +68,8 @@ Result<Task> understand(const Arguments& given) {
   task.bound = bound.value_or(ErrorBound{BoundMode::relative, 1e-3});
   HOMZ_ASSIGN(task.fill, parse_fill(given.fill));
   HOMZ_ASSIGN(task.threads, parse_thread_list(given.threads));
+  HOMZ_ASSIGN(task.space, parse_device(given.device));
+  if (task.space == Space::device) task.threads = {0};
   if (given.repeat.given()) {
     const auto repeats = parse_unsigned(given.repeat.text);
     if (!repeats.ok() || *repeats < 1 || *repeats > 1000)
@@ -79,6 +82,7 @@ Result<Task> understand(const Arguments& given) {
   }
   if (task.codecs.empty())
     for (const Codec* codec : registry().all()) {
+      if (task.space == Space::device && !codec->on_device()) continue;
       const std::string name(codec->info().name);
       HOMZ_ASSIGN(const CodecChoice choice, choose_codec(name));
       task.codecs.emplace_back(name, choice);
@@ -160,25 +164,34 @@ Result<std::vector<Measurement>> measure_all(const Task& task, const std::vector
   std::vector<Measurement> all;
   for (const Sample& sample : samples)
     for (const unsigned threads : task.threads) {
-      HOMZ_ASSIGN(const double memcpy_gbps, bench.memcpy_gbps(sample, threads));
+      const bool on_gpu = task.space == Space::device;
+      double memcpy_gbps = 0;
+      if (!on_gpu) {
+        HOMZ_ASSIGN(memcpy_gbps, bench.memcpy_gbps(sample, threads));
+      }
       for (const auto& [name, choice] : task.codecs) {
         progress.begin(fmt::format("measuring {}", name), 0);
-        auto measured = bench.measure(sample, choice, task.bound, threads);
+        auto measured = on_gpu ? bench.measure_on_gpu(sample, choice, task.bound)
+                               : bench.measure(sample, choice, task.bound, threads);
         if (!measured.ok())
           return measured.status().within(fmt::format("{}, {}", printable(sample.name), name));
         measured->codec = name;
-        measured->memcpy_gbps = memcpy_gbps;
+        if (!on_gpu) measured->memcpy_gbps = memcpy_gbps;
         all.push_back(std::move(*measured));
       }
     }
   return all;
 }
 
+std::string_view space_name(const Measurement& m) {
+  return m.space == Space::host ? "host" : "cuda";
+}
+
 Json json_of(const Measurement& m) {
   const ErrorStatistics& s = m.verdict.statistics;
   return {{"dataset", m.dataset},
           {"codec", m.codec},
-          {"space", "host"},
+          {"space", space_name(m)},
           {"threads", m.threads},
           {"original_bytes", m.original_bytes},
           {"compressed_bytes", m.compressed_bytes},
@@ -206,8 +219,8 @@ std::string csv_of(const std::vector<Measurement>& all) {
       "requested,bound,bound_ok,max_abs_error,psnr\n";
   for (const Measurement& m : all) {
     const auto psnr = m.verdict.statistics.psnr();
-    text += fmt::format("{},{},host,{},{},{},{},{},{},{},{},{},{},{},{}\n", quoted(printable(m.dataset)),
-                        quoted(m.codec), m.threads, m.original_bytes, m.compressed_bytes,
+    text += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", quoted(printable(m.dataset)),
+                        quoted(m.codec), space_name(m), m.threads, m.original_bytes, m.compressed_bytes,
                         static_cast<double>(m.original_bytes) / static_cast<double>(m.compressed_bytes),
                         m.compress_gbps, m.decompress_gbps, m.memcpy_gbps, to_string(m.requested),
                         m.verdict.abs_bound.value_or(0), m.verdict.ok, m.verdict.statistics.max_abs_error,
@@ -220,7 +233,7 @@ std::string table_of(const std::vector<Measurement>& all) {
   using Align = Table::Align;
   Table table({{"dataset", Align::left},
                {"codec", Align::left},
-               {"threads", Align::right},
+               {"where", Align::left},
                {"ratio", Align::right},
                {"compress GB/s", Align::right},
                {"decompress GB/s", Align::right},
@@ -231,7 +244,8 @@ std::string table_of(const std::vector<Measurement>& all) {
                {"verdict", Align::left}});
   for (const Measurement& m : all) {
     const auto psnr = m.verdict.statistics.psnr();
-    table.add({printable(m.dataset), m.codec, std::to_string(m.threads),
+    table.add({printable(m.dataset), m.codec,
+               m.space == Space::host ? fmt::format("{} threads", m.threads) : std::string(space_name(m)),
                ratio_text(m.original_bytes, m.compressed_bytes), fmt::format("{:.3g}", m.compress_gbps),
                fmt::format("{:.3g}", m.decompress_gbps), fmt::format("{:.3g}", m.memcpy_gbps),
                fmt::format("{:.4g}", m.verdict.statistics.max_abs_error),
@@ -302,6 +316,8 @@ void add_bench(CLI::App& app, Action& action) {
                "value that marks missing data; auto takes it from the file's attributes (default)");
   add_argument(command, "--threads", given->threads, "N,...",
                "numbers of threads; 0, the default, is one a core");
+  add_argument(command, "--device", given->device, "cpu|cuda",
+               "what to measure; data stay in its own memory");
   add_argument(command, "--repeat", given->repeat, "R", "timed runs of each; default 5");
   command.add_flag("--json", given->json, "results as JSON");
   command.add_flag("--csv", given->csv, "results as comma-separated values");

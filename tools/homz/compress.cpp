@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "codecs/builtin.hpp"
+#include "core/gpu/offload.hpp"
 #include "tools/hdf5/hdf5_files.hpp"
 #include "tools/homz/arguments.hpp"
 #include "tools/homz/command.hpp"
@@ -31,7 +32,7 @@ constexpr const char* kExamples = R"(Examples:
 
 struct Arguments {
   std::string input, output, codec = kDefaultCodec;
-  Argument fill, threads;
+  Argument fill, threads, device;
   BoundArguments bound;
   RawArguments raw;
   std::vector<std::string> datasets, exclude;
@@ -47,6 +48,7 @@ struct Task {
   hdf5::Fill fill;
   std::optional<RawLayout> raw;
   unsigned threads = 0;
+  Space space = Space::host;
 };
 
 Result<Task> understand(const Arguments& given) {
@@ -61,6 +63,7 @@ Result<Task> understand(const Arguments& given) {
   HOMZ_ASSIGN(task.fill, parse_fill(given.fill));
   HOMZ_ASSIGN(task.raw, given.raw.parse());
   HOMZ_ASSIGN(task.threads, parse_threads(given.threads));
+  HOMZ_ASSIGN(task.space, parse_device(given.device));
   for (const std::string& glob : given.exclude)
     if (glob.empty()) return usage_error("--exclude: the pattern is empty; give one such as '/grid/*'");
   return task;
@@ -84,7 +87,8 @@ Result<Compressed> encode(const Task& task, const Field& field, ConstBytes data,
          {outliers_in(field, data, fill_bits, bound, range, compression.abs_error), flattened(bound, range)})
       if (warning) warnings->push_back(*warning);
   }
-  return compress_resolved(compression, data, exec);
+  return task.space == Space::host ? compress_resolved(compression, data, exec)
+                                   : gpu::compress_resolved(compression, data);
 }
 
 Result<FileReport> compress_raw(const Task& task, const InputFile& input, OutputFile& output,
@@ -131,6 +135,8 @@ Status check_content(const Task& task, const InputFile& input, Content content) 
     return usage_error(fmt::format("{}: already compressed: it is a homz stream; see homz info", name));
   if (content == Content::hdf5 && task.raw)
     return usage_error(fmt::format("{}: is an HDF5 file; --type and --shape are for raw binary files", name));
+  if (content == Content::hdf5 && task.space == Space::device)
+    return usage_error(fmt::format("{}: is an HDF5 file; --device cuda is for raw binary files", name));
   if (content == Content::hdf5) return Status();
   if (!task.raw)
     return usage_error(fmt::format(
@@ -199,6 +205,8 @@ void add_compress(CLI::App& app, Action& action) {
       "it from the file's attributes (default)");
   given->raw.add_to(command);
   add_argument(command, "--threads", given->threads, "N", "worker threads; 0, the default, is one a core");
+  add_argument(command, "--device", given->device, "cpu|cuda",
+               "where raw binary files are compressed: the same bytes either way");
   command.add_flag("--json", given->json, "report as JSON");
   command.add_flag("--force", given->force, "replace an output that exists");
   command.add_flag("-q,--quiet", given->quiet, "no report, no progress; warnings are told");

@@ -6,6 +6,7 @@
 #include "codecs/builtin.hpp"
 #include "core/byte_order.hpp"
 #include "core/compress.hpp"
+#include "core/gpu/offload.hpp"
 #include "tools/homz/arguments.hpp"
 #include "tools/homz/command.hpp"
 #include "tools/homz/guard.hpp"
@@ -25,7 +26,7 @@ constexpr const char* kExamples = R"(Examples:
 
 struct Arguments {
   std::string input, output;
-  Argument threads, region;
+  Argument threads, region, device;
   LimitArgument limit;
   bool json = false, force = false, quiet = false;
 };
@@ -33,6 +34,7 @@ struct Arguments {
 struct Task {
   Arguments given;
   unsigned threads = 0;
+  Space space = Space::host;
   std::optional<std::uint64_t> limit;
 };
 
@@ -46,8 +48,10 @@ Result<Restored> decode(const Task& task, ConstBytes stream) {
   HOMZ_ASSIGN(const StreamHeader header, load(stream));
   if (!task.given.region.given()) {
     HOMZ_TRY(check_limit(header.field.bytes(), task.limit));
-    HOMZ_ASSIGN(Decompressed decoded, decompress(registry(), stream, host(task.threads)));
-    return Restored{std::move(decoded), header.field};
+    auto decoded = task.space == Space::host ? decompress(registry(), stream, host(task.threads))
+                                             : gpu::decompress(registry(), stream);
+    if (!decoded.ok()) return decoded.status();
+    return Restored{std::move(*decoded), header.field};
   }
   HOMZ_ASSIGN(const Region region, parse_region(task.given.region.text, header.field));
   HOMZ_ASSIGN(const Field part, field_of(region, header.field));
@@ -96,6 +100,7 @@ Result<Task> understand(const Arguments& given) {
   task.given = given;
   HOMZ_TRY(require_name("output", given.output));
   HOMZ_ASSIGN(task.threads, parse_threads(given.threads));
+  HOMZ_ASSIGN(task.space, parse_device(given.device));
   HOMZ_ASSIGN(task.limit, given.limit.parse());
   return task;
 }
@@ -131,6 +136,11 @@ Result<Exit> run(const Arguments& given) {
         fmt::format("{}: --region is for homz streams; decompress the HDF5 file, then read the part "
                     "from it (h5dump --start --count, h5py slices)",
                     printable(given.input)));
+  if (content == Content::hdf5 && task.space == Space::device)
+    return usage_error(
+        fmt::format("{}: is an HDF5 file; --device cuda is for homz streams", printable(given.input)));
+  if (given.region.given() && task.space == Space::device)
+    return usage_error("--region is for the CPU: leave out --device cuda");
   HOMZ_ASSIGN(OutputFile output, OutputFile::create(given.output, input, given.force));
   const Action work = [&] { return do_it(task, input, content, output); };
   return content == Content::hdf5 ? run_guarded(given.input, work) : work();
@@ -148,6 +158,7 @@ void add_decompress(CLI::App& app, Action& action) {
   add_argument(command, "--threads", given->threads, "N", "worker threads; 0, the default, is one a core");
   add_argument(command, "--region", given->region, "RANGES",
                "of a homz stream, restore this part alone: first:end, an index or : for each extent");
+  add_argument(command, "--device", given->device, "cpu|cuda", "where homz streams are decompressed");
   given->limit.add_to(command);
   command.add_flag("--json", given->json, "report as JSON");
   command.add_flag("--force", given->force, "replace an output that exists");

@@ -22,6 +22,7 @@ struct Sample {
 
 struct Measurement {
   std::string dataset, codec;
+  Space space = Space::host;
   unsigned threads = 1;
   std::uint64_t original_bytes = 0, compressed_bytes = 0;
   double compress_gbps = 0, decompress_gbps = 0, memcpy_gbps = 0;  // 1e9 uncompressed bytes a second, medians
@@ -39,6 +40,9 @@ class Bench {
   // decode_stream(): headers and checksums are in, both ways.
   Result<Measurement> measure(const Sample& sample, const CodecChoice& choice, const ErrorBound& bound,
                               unsigned threads);
+  // The same on the GPU, data and streams in its memory, timed by its own clock; memcpy is a copy within it.
+  Result<Measurement> measure_on_gpu(const Sample& sample, const CodecChoice& choice,
+                                     const ErrorBound& bound);
 
  private:
   static Status provide(Buffer& buffer, std::uint64_t bytes);

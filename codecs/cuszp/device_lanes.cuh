@@ -1,0 +1,294 @@
+// Blocks in the lanes of a warp. Eight lanes, a group, hold 32 neighbouring positions: lane l of them the
+// positions 8 c + (l xor 7), c = 0..3. So byte c of a bit plane is bit l of lane l, and three exchanges
+// between lanes transpose eight planes. A block is one group, or two in tiles and cubes; a warp holds four
+// groups at a time, a round.
+#pragma once
+
+#include <cstdint>
+
+#include "codecs/cuszp/block_math.hpp"
+#include "codecs/cuszp/layout.hpp"
+#include "core/bits.hpp"
+#include "core/bound_check.hpp"
+
+namespace homz::cuszp {
+
+inline constexpr unsigned kGroup = 32;                // positions
+inline constexpr unsigned kRounds = 8;                // of a warp
+inline constexpr unsigned kWarpGroups = 4 * kRounds;  // and positions: 1024
+inline constexpr unsigned kTileWarps = 8;             // warps of a thread block, which codes a tile
+inline constexpr unsigned kTileGroups = kTileWarps * kWarpGroups;
+inline constexpr unsigned kTile = kTileGroups * kGroup;  // positions
+inline constexpr unsigned kTileThreads = 32 * kTileWarps;
+
+template <unsigned kDim>
+struct LayoutOf {
+  using Type = Tiles<kDim>;
+};
+template <>
+struct LayoutOf<1> {
+  using Type = Line;
+};
+
+// A value of which the compiler cannot know how it came about: it would compute it anew at every use.
+__device__ __forceinline__ unsigned opaque(unsigned value) {
+  return __shfl_sync(~0u, value, threadIdx.x % 32);
+}
+
+// A lane and the positions it holds.
+struct Lane {
+  unsigned id, group, column;  // of the warp; of the round; of a row of eight
+
+  __device__ Lane() : id(threadIdx.x % 32), group(id / 8), column(id % 8 ^ 7) {}
+  // The lane of the same group that holds another column.
+  __device__ unsigned holder(unsigned other) const { return (id & 24) | (other ^ 7); }
+};
+
+// The bits of four positions of each lane as the 32 bits of the group's positions.
+__device__ __forceinline__ std::uint32_t gather_bits(const Lane& lane, const bool (&bits)[4]) {
+  std::uint32_t word = 0;
+  for (unsigned c = 0; c < 4; ++c) {
+    const unsigned all = __ballot_sync(~0u, bits[c]);
+    word |= (all >> 8 * lane.group & 0xff) << 8 * c;
+  }
+  return __byte_perm(__brev(word), 0, 0x0123);
+}
+
+__device__ __forceinline__ bool bit_of(const Lane& lane, std::uint32_t bits, unsigned c) {
+  return (bits >> (8 * c + lane.column) & 1) != 0;
+}
+
+// The predictors' values for the values in the lanes; 0 for position 0.
+template <unsigned kDim>
+__device__ __forceinline__ void predict(const Lane& lane, const std::uint32_t (&of)[4],
+                                        std::uint32_t (&predicted)[4]) {
+  const unsigned left = lane.holder((lane.column + 7) % 8);  // of column 0: column 7
+  if constexpr (kDim == 1) {
+    for (unsigned c = 0; c < 4; ++c) predicted[c] = __shfl_sync(~0u, of[c], left);
+    if (lane.column == 0) {
+      for (unsigned c = 3; c > 0; --c) predicted[c] = predicted[c - 1];
+      predicted[0] = 0;
+    }
+  } else if constexpr (kDim == 2) {
+    for (unsigned c = 0; c < 4; ++c) predicted[c] = __shfl_sync(~0u, of[c], left);
+    const std::uint32_t above = __shfl_up_sync(~0u, of[3], 8);
+    if (lane.column == 0) {
+      for (unsigned c = 3; c > 0; --c) predicted[c] = of[c - 1];
+      predicted[0] = lane.group % 2 == 0 ? 0 : above;
+    }
+  } else {
+    const unsigned source = lane.column == 4 ? lane.holder(0) : left;
+    for (unsigned c = 0; c < 4; ++c) predicted[c] = __shfl_sync(~0u, of[c], source);
+    // Row 2 of a slice follows row 1, whose head is in column 4; slices follow slices.
+    const std::uint32_t row1[2] = {__shfl_sync(~0u, of[0], lane.holder(4)),
+                                   __shfl_sync(~0u, of[2], lane.holder(4))};
+    const std::uint32_t below = __shfl_up_sync(~0u, of[2], 8);
+    if (lane.column == 0) {
+      predicted[0] = lane.group % 2 == 0 ? 0 : below;
+      predicted[1] = row1[0];
+      predicted[2] = of[0];
+      predicted[3] = row1[1];
+    }
+  }
+}
+
+// The sums along the predictors: the inverse of subtracting predict().
+template <unsigned kDim>
+__device__ __forceinline__ void accumulate(const Lane& lane, std::uint32_t (&values)[4]) {
+  constexpr unsigned kRow = kDim == 3 ? 4 : 8;
+  const std::uint32_t heads[4] = {values[0], values[1], values[2], values[3]};
+  for (unsigned step = 1; step < kRow; step *= 2)
+    for (unsigned c = 0; c < 4;
+         ++c)  // lower columns are in higher lanes; added where there is one in the row
+      asm volatile(
+          "{ .reg .u32 other; .reg .pred there;\n"
+          "shfl.sync.down.b32 other|there, %0, %1, %2, 0xffffffff;\n"
+          "@there add.u32 %0, %0, other; }"
+          : "+r"(values[c])
+          : "r"(step), "n"((32 - kRow) << 8 | 0x1f));
+  if constexpr (kDim == 1) {
+    for (unsigned c = 1; c < 4; ++c) values[c] += __shfl_sync(~0u, values[c - 1], lane.holder(7));
+  } else if constexpr (kDim == 2) {
+    std::uint32_t upto[4] = {heads[0], heads[0] + heads[1], 0, 0};  // of rows, in column 0
+    upto[2] = upto[1] + heads[2];
+    upto[3] = upto[2] + heads[3];
+    const std::uint32_t half = __shfl_up_sync(~0u, __shfl_sync(~0u, upto[3], lane.holder(0)), 8);
+    const std::uint32_t above = lane.group % 2 == 0 ? 0 : half;
+    values[0] += above;
+    for (unsigned c = 1; c < 4; ++c) values[c] += above + __shfl_sync(~0u, upto[c - 1], lane.holder(0));
+  } else {
+    std::uint32_t row0[4], row1[4];  // heads of the rows in columns 0 and 4 of each byte
+    for (unsigned c = 0; c < 4; ++c) {
+      row0[c] = __shfl_sync(~0u, heads[c], lane.holder(0));
+      row1[c] = __shfl_sync(~0u, heads[c], lane.holder(4));
+    }
+    const std::uint32_t half = __shfl_up_sync(~0u, row0[0] + row0[2], 8);
+    std::uint32_t slice = lane.group % 2 == 0 ? 0 : half;
+    for (unsigned c = 0; c < 4; c += 2) {
+      const bool upper = lane.column >= 4;
+      values[c] += slice + (upper ? row0[c] : 0);
+      values[c + 1] += slice + row0[c] + row1[c] + (upper ? row0[c + 1] : 0);
+      slice += row0[c];
+    }
+  }
+}
+
+// Transposes the 8 x 8 bits of each byte column of the group's words; its own inverse.
+class Transposer {
+ public:
+  __device__ __forceinline__ explicit Transposer(const Lane& lane) {
+    constexpr unsigned kLow[3] = {0x0f0f0f0f, 0x33333333, 0x55555555};
+    for (unsigned i = 0; i < 3; ++i) {
+      const unsigned step = 4 >> i;
+      const bool upper = (lane.id & step) != 0;
+      keep_[i] = opaque(upper ? ~kLow[i] : kLow[i]);
+      turn_[i] = opaque(upper ? 32 - step : step);
+    }
+  }
+  __device__ __forceinline__ std::uint32_t operator()(std::uint32_t word) const {
+    for (unsigned i = 0; i < 3; ++i) {
+      const std::uint32_t other = __shfl_xor_sync(~0u, word, 4 >> i);
+      const std::uint32_t moved = __funnelshift_l(other, other, turn_[i]);
+      asm("lop3.b32 %0, %0, %1, %2, 0xe4;" : "+r"(word) : "r"(moved), "r"(keep_[i]));  // keep ? word : moved
+    }
+    return word;
+  }
+
+ private:
+  unsigned keep_[3], turn_[3];  // of the exchanges between lanes 4, 2 and 1 apart
+};
+
+// Where the elements of a group are. Blocks of tiles and cubes are located once by divisions; the rest is
+// additions.
+template <unsigned kDim>
+struct GroupPlace {
+  std::uint64_t row = 0, x = 0;        // first element of the block's first row, and its column in it
+  std::uint32_t rows = 0, slices = 0;  // of the block inside the field; rows is 0 outside
+  bool whole = false;                  // all quads are there, and begin where their positions do
+
+  GroupPlace() = default;
+  __device__ GroupPlace(const Tiles<kDim>& layout, std::uint64_t block) {
+    if (block >= layout.blocks()) {
+      rows = block == layout.blocks() && layout.tail() != 0 ? kTailMark : 0;
+      return;
+    }
+    const auto at = layout.corner(block);
+    x = at.x;
+    row = (at.z * layout.dy() + at.y) * layout.dx();
+    rows = static_cast<std::uint32_t>(layout.dy() - at.y < 8 ? layout.dy() - at.y : 8);
+    slices = static_cast<std::uint32_t>(layout.dz() - at.z < 4 ? layout.dz() - at.z : 4);
+    whole = layout.dx() % 4 == 0 && rows >= (kDim == 2 ? 8 : 4) && (kDim == 2 || slices == 4) &&
+            layout.dx() - x >= (kDim == 2 ? 8 : 4);
+  }
+  static constexpr std::uint32_t kTailMark = 99;
+
+  __device__ GroupPlace from_lane(unsigned lane) const {
+    GroupPlace place;
+    place.row = __shfl_sync(~0u, row, lane);
+    place.x = __shfl_sync(~0u, x, lane);
+    const std::uint32_t both = __shfl_sync(~0u, rows | slices << 8, lane);
+    place.rows = both & 0xff;
+    place.slices = both >> 8;
+    return place;
+  }
+};
+
+// The elements of one lane's four positions.
+struct Elements {
+  std::uint64_t at[4];
+  unsigned coded = 0, owned = 0;  // a bit each
+};
+
+__device__ __forceinline__ Elements elements_of(const Lane& lane, const Line& layout, std::uint64_t group) {
+  Elements e;
+  const std::uint64_t first = kGroup * group + lane.column, count = layout.count();
+  for (unsigned c = 0; c < 4; ++c) {
+    const bool inside = first + 8 * c < count;
+    e.at[c] = inside ? first + 8 * c : count - 1;
+    e.coded |= unsigned{inside} << c;
+  }
+  e.owned = e.coded;
+  return e;
+}
+
+template <unsigned kDim>
+__device__ __forceinline__ Elements elements_of(const Lane& lane, const Tiles<kDim>& layout,
+                                                const GroupPlace<kDim>& place) {
+  Elements e;
+  const unsigned half = lane.group % 2, upper = lane.column / 4;
+  const std::uint64_t last = layout.count() - 1;
+  if (place.rows == GroupPlace<kDim>::kTailMark) {
+    const std::uint64_t tail = layout.tail();
+    const bool inside = half == 0 && lane.column < tail;
+    for (unsigned c = 0; c < 4; ++c) e.at[c] = inside && c == 0 ? layout.count() - tail + lane.column : last;
+    e.owned = inside;
+    return e;
+  }
+  const std::uint64_t x = place.x + (kDim == 2 ? 4 * upper : 0);
+  for (unsigned c = 0; c < 4; ++c) {
+    const unsigned y = kDim == 2 ? 4 * half + c : 2 * (c % 2) + upper, z = kDim == 2 ? 0 : 2 * half + c / 2;
+    const std::uint64_t row = place.row + (z * layout.dy() + y) * layout.dx();
+    const auto quad = layout.quad(x, row);
+    const std::uint64_t element = quad.first + lane.column % 4;
+    const bool coded = y < place.rows && z < place.slices && x < layout.dx();
+    e.at[c] = coded && element <= last ? element : last;
+    e.coded |= unsigned{coded} << c;
+    e.owned |= unsigned{coded && quad.owner && element <= last} << c;
+  }
+  return e;
+}
+
+// The elements of the groups of a warp, round by round. Where all of them are in the field, a pointer and two
+// steps lead to a lane's four: base, + near, + far, + near + far.
+template <unsigned kDim>
+class Places {
+ public:
+  using Layout = typename LayoutOf<kDim>::Type;
+
+  __device__ Places(const Layout& layout, std::uint64_t first_group, const Lane& lane)
+      : layout_(layout), first_(first_group) {
+    if constexpr (kDim == 1) {
+      const std::uint64_t inside = layout.count() / kGroup;
+      const std::uint64_t groups = inside > first_ ? inside - first_ : 0;
+      whole_ = static_cast<std::uint32_t>(groups < kWarpGroups ? groups : kWarpGroups) / 4;
+      base_ = kGroup * (first_ + lane.group) + lane.column;
+    } else {
+      mine_ = GroupPlace<kDim>(layout, first_group / 2 + lane.id % 16);  // lane i locates block i
+      whole_ = __ballot_sync(~0u, mine_.whole);
+      const unsigned half = lane.group % 2, upper = lane.column / 4;
+      const std::uint64_t dx = layout.dx(), slice = layout.dy() * dx;
+      const unsigned column = kDim == 2 ? lane.column : lane.column % 4;
+      mine_row_ = mine_.row + mine_.x;
+      base_ = column + (kDim == 2 ? 4 * half * dx : 2 * half * slice + upper * dx);
+      near_ = kDim == 2 ? dx : 2 * dx;
+      far_ = kDim == 2 ? 2 * dx : slice;
+    }
+  }
+  // The same for all lanes: whether all rounds are in the field.
+  __device__ __forceinline__ bool all_whole() const {
+    return kDim == 1 ? whole_ == kRounds : (whole_ & 0xffff) == 0xffff;
+  }
+  template <class T>
+  __device__ __forceinline__ T* base(T* data, const Lane& lane, unsigned round) const {
+    if constexpr (kDim == 1) return data + base_ + 4 * kGroup * round;
+    return data + base_ + __shfl_sync(~0u, mine_row_, 2 * round + lane.group / 2);
+  }
+  __device__ __forceinline__ std::uint64_t step(unsigned c) const {
+    if constexpr (kDim == 1) return 8 * c;
+    return (c % 2 != 0 ? near_ : 0) + (c / 2 != 0 ? far_ : 0);
+  }
+  __device__ __forceinline__ Elements of(const Lane& lane, unsigned round) const {
+    if constexpr (kDim == 1)
+      return elements_of(lane, layout_, first_ + 4 * round + lane.group);
+    else
+      return elements_of(lane, layout_, mine_.from_lane(2 * round + lane.group / 2));
+  }
+
+ private:
+  const Layout& layout_;
+  std::uint64_t first_, base_, mine_row_ = 0, near_ = 0, far_ = 0;
+  std::uint32_t whole_;  // rounds, or a bit a block
+  GroupPlace<kDim == 1 ? 2 : kDim> mine_;
+};
+
+}  // namespace homz::cuszp

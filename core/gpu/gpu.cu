@@ -1,0 +1,150 @@
+// Memory, streams and graphs of the GPU.
+#include <utility>
+
+#include "core/gpu/check.cuh"
+#include "core/gpu/gpu.hpp"
+
+namespace homz::gpu {
+
+bool built() noexcept {
+  return true;
+}
+
+Status ready() {
+  int count = 0;
+  const cudaError_t error = cudaGetDeviceCount(&count);
+  if (error == cudaSuccess && count > 0) return Status();
+  cudaGetLastError();  // it is told here
+  return Status(Code::unsupported,
+                std::string("no GPU can be used here (") +
+                    (error == cudaSuccess ? "none is installed" : cudaGetErrorString(error)) +
+                    "): run on a machine with an NVIDIA GPU and its driver, or work on the host");
+}
+
+Result<std::string> name() {
+  HOMZ_TRY(ready());
+  int device = 0;
+  cudaDeviceProp properties;
+  HOMZ_TRY(status_of(cudaGetDevice(&device), "asking for the GPU"));
+  HOMZ_TRY(status_of(cudaGetDeviceProperties(&properties, device), "asking for the GPU's properties"));
+  return std::string(properties.name);
+}
+
+Result<std::uint64_t> free_memory() {
+  HOMZ_TRY(ready());
+  std::size_t free = 0, total = 0;
+  HOMZ_TRY(status_of(cudaMemGetInfo(&free, &total), "asking for the GPU's memory"));
+  return std::uint64_t{free};
+}
+
+void Memory::Free::operator()(std::byte* memory) const noexcept {
+  pinned ? cudaFreeHost(memory) : cudaFree(memory);
+}
+
+Result<Memory> Memory::make(std::uint64_t bytes, bool pinned) {
+  HOMZ_TRY(ready());
+  void* address = nullptr;
+  const std::uint64_t size = bytes == 0 ? 1 : bytes;
+  const cudaError_t error = pinned ? cudaMallocHost(&address, size) : cudaMalloc(&address, size);
+  if (error != cudaSuccess) {
+    cudaGetLastError();
+    return status_of(error, pinned ? "taking pinned memory" : "taking memory of the GPU")
+        .within(std::to_string(bytes) + " bytes");
+  }
+  Memory memory;
+  memory.memory_ = std::unique_ptr<std::byte, Free>(static_cast<std::byte*>(address), Free{pinned});
+  memory.size_ = bytes;
+  return Result<Memory>(std::move(memory));
+}
+
+Result<Memory> Memory::on_device(std::uint64_t bytes) {
+  return make(bytes, false);
+}
+Result<Memory> Memory::pinned(std::uint64_t bytes) {
+  return make(bytes, true);
+}
+
+void Stream::Destroy::operator()(CUstream_st* stream) const noexcept {
+  cudaStreamDestroy(stream);
+}
+
+Result<Stream> Stream::make() {
+  HOMZ_TRY(ready());
+  cudaStream_t created = nullptr;
+  HOMZ_TRY(status_of(cudaStreamCreateWithFlags(&created, cudaStreamNonBlocking), "creating a stream"));
+  Stream stream;
+  stream.stream_.reset(created);
+  return Result<Stream>(std::move(stream));
+}
+
+Status copy(ConstBytes from, Bytes to, CUstream_st* stream) {
+  if (from.empty()) return Status();
+  if (to.size() < from.size()) return Status(Code::capacity, "the target of a copy is too small");
+  return status_of(cudaMemcpyAsync(to.data(), from.data(), from.size(), cudaMemcpyDefault, stream),
+                   "copying between host and GPU");
+}
+
+Status fill(Bytes memory, std::byte value, CUstream_st* stream) {
+  if (memory.empty()) return Status();
+  return status_of(cudaMemsetAsync(memory.data(), static_cast<int>(value), memory.size(), stream),
+                   "filling memory of the GPU");
+}
+
+Status wait(CUstream_st* stream) {
+  return status_of(cudaStreamSynchronize(stream), "waiting for the GPU");
+}
+
+struct Stopwatch::Events {
+  cudaEvent_t begin = nullptr, end = nullptr;
+  ~Events() {
+    cudaEventDestroy(begin);
+    cudaEventDestroy(end);
+  }
+};
+
+Result<Stopwatch> Stopwatch::make() {
+  HOMZ_TRY(ready());
+  Stopwatch watch;
+  watch.events_ = std::make_shared<Events>();
+  HOMZ_TRY(status_of(cudaEventCreate(&watch.events_->begin), "creating an event"));
+  HOMZ_TRY(status_of(cudaEventCreate(&watch.events_->end), "creating an event"));
+  return watch;
+}
+
+Status Stopwatch::start(CUstream_st* stream) {
+  return status_of(cudaEventRecord(events_->begin, stream), "recording an event");
+}
+
+Result<double> Stopwatch::stop(CUstream_st* stream) {
+  float milliseconds = 0;
+  HOMZ_TRY(status_of(cudaEventRecord(events_->end, stream), "recording an event"));
+  HOMZ_TRY(status_of(cudaEventSynchronize(events_->end), "waiting for the GPU"));
+  HOMZ_TRY(status_of(cudaEventElapsedTime(&milliseconds, events_->begin, events_->end), "reading a clock"));
+  return static_cast<double>(milliseconds);
+}
+
+struct Graph::Executable {
+  cudaGraphExec_t graph = nullptr;
+  ~Executable() { cudaGraphExecDestroy(graph); }
+};
+
+Status Graph::begin(CUstream_st* stream) {
+  return status_of(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "beginning a capture");
+}
+
+Result<Graph> Graph::end(CUstream_st* stream) {
+  cudaGraph_t captured = nullptr;
+  HOMZ_TRY(status_of(cudaStreamEndCapture(stream, &captured), "ending a capture"));
+  Graph graph;
+  graph.executable_ = std::make_shared<Executable>();
+  const cudaError_t error = cudaGraphInstantiate(&graph.executable_->graph, captured, 0);
+  cudaGraphDestroy(captured);
+  HOMZ_TRY(status_of(error, "making a graph"));
+  return graph;
+}
+
+Status Graph::launch(CUstream_st* stream) const {
+  return status_of(cudaGraphLaunch(executable_->graph, stream), "launching a graph");
+}
+
+}  // namespace homz::gpu

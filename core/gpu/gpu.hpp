@@ -1,0 +1,87 @@
+// The GPU as programs see it: memory, streams and copies. For programs and tests; the library proper takes
+// the caller's memory and stream. In a build without CUDA every function fails with what to do about it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "core/exec.hpp"
+#include "core/memory.hpp"
+#include "core/status.hpp"
+
+namespace homz::gpu {
+
+bool built() noexcept;       // with CUDA
+Status ready();              // ok if this build has CUDA and this machine a GPU; unsupported otherwise
+Result<std::string> name();  // of the current GPU
+Result<std::uint64_t> free_memory();
+
+// Memory of the GPU, or of the host with pages pinned so that copies overlap with kernels.
+class Memory {
+ public:
+  Memory() = default;
+  static Result<Memory> on_device(std::uint64_t bytes);
+  static Result<Memory> pinned(std::uint64_t bytes);
+
+  Bytes bytes() noexcept { return {memory_.get(), static_cast<std::size_t>(size_)}; }
+  ConstBytes bytes() const noexcept { return {memory_.get(), static_cast<std::size_t>(size_)}; }
+  std::uint64_t size() const noexcept { return size_; }
+
+ private:
+  struct Free {
+    bool pinned;
+    Free() noexcept : pinned(false) {}
+    explicit Free(bool is_pinned) noexcept : pinned(is_pinned) {}
+    void operator()(std::byte* memory) const noexcept;
+  };
+  static Result<Memory> make(std::uint64_t bytes, bool pinned);
+
+  std::unique_ptr<std::byte, Free> memory_;
+  std::uint64_t size_ = 0;
+};
+
+// A stream that does not wait for the default stream.
+class Stream {
+ public:
+  Stream() = default;
+  static Result<Stream> make();
+  CUstream_st* get() const noexcept { return stream_.get(); }
+
+ private:
+  struct Destroy {
+    void operator()(CUstream_st* stream) const noexcept;
+  };
+  std::unique_ptr<CUstream_st, Destroy> stream_;
+};
+
+// Enqueues a copy between any two spaces; to.size() >= from.size().
+Status copy(ConstBytes from, Bytes to, CUstream_st* stream);
+Status fill(Bytes memory, std::byte value, CUstream_st* stream);
+Status wait(CUstream_st* stream);  // also tells what kernels before it have done wrong
+
+// Milliseconds that the GPU takes for what f() enqueues on the stream.
+class Stopwatch {
+ public:
+  static Result<Stopwatch> make();
+  Status start(CUstream_st* stream);
+  Result<double> stop(CUstream_st* stream);  // waits
+
+ private:
+  struct Events;
+  std::shared_ptr<Events> events_;
+};
+
+// What f() enqueues, recorded once and launched at will.
+class Graph {
+ public:
+  static Status begin(CUstream_st* stream);
+  static Result<Graph> end(CUstream_st* stream);
+  Status launch(CUstream_st* stream) const;
+
+ private:
+  struct Executable;
+  std::shared_ptr<Executable> executable_;
+};
+
+}  // namespace homz::gpu

@@ -1,0 +1,112 @@
+// The range of values in device memory: one pass, atomics on keys of the same order.
+#include "core/bits.hpp"
+#include "core/gpu/block.cuh"
+#include "core/gpu/check.cuh"
+#include "core/gpu/value_range.hpp"
+
+namespace homz::gpu {
+namespace {
+
+// Doubles as integers of the same order.
+__device__ unsigned long long key_of(double value) {
+  const auto bits = bits_of(value);
+  return bits >> 63 != 0 ? ~bits : bits | std::uint64_t{1} << 63;
+}
+__device__ double value_of_key(std::uint64_t key) {
+  return value_of<double>(key >> 63 != 0 ? key ^ std::uint64_t{1} << 63 : ~key);
+}
+
+// While the search runs, the extremes of a range are kept as keys.
+__device__ unsigned long long* key_at(double* extreme) {
+  return reinterpret_cast<unsigned long long*>(extreme);
+}
+
+__global__ void begin_range(ValueRange* range) {
+  *range = ValueRange();
+  *key_at(&range->min) = key_of(range->min);
+  *key_at(&range->max) = key_of(range->max);
+}
+
+template <class T>
+__global__ __launch_bounds__(kThreads) void search_range(const T* __restrict__ data, std::uint64_t count,
+                                                         bool has_fill, BitsOf<T> fill, ValueRange* range) {
+  constexpr unsigned kAtOnce = 8;
+  const std::uint64_t stride = std::uint64_t{gridDim.x} * kThreads;
+  T low = std::numeric_limits<T>::infinity(), high = -low;
+  std::uint64_t finite = 0, fills = 0, seen = 0;
+  for (std::uint64_t i = std::uint64_t{blockIdx.x} * kThreads + threadIdx.x; i < count;
+       i += kAtOnce * stride) {
+    T values[kAtOnce];
+    for (unsigned k = 0; k < kAtOnce; ++k)
+      values[k] = i + k * stride < count ? __ldcs(data + i + k * stride) : T(0);
+    for (unsigned k = 0; k < kAtOnce; ++k) {
+      if (i + k * stride >= count) break;
+      const T x = values[k];
+      const bool is_fill = has_fill && bits_of(x) == fill;
+      const bool counts = !is_fill && x - x == 0;
+      ++seen;
+      fills += is_fill;
+      finite += counts;
+      low = counts && x < low ? x : low;
+      high = counts && x > high ? x : high;
+    }
+  }
+  const std::uint64_t finite_sum = block_sum(finite), fill_sum = block_sum(fills), seen_sum = block_sum(seen);
+  for (unsigned step = 16; step != 0; step /= 2) {
+    const T other_low = __shfl_xor_sync(~0u, low, step), other_high = __shfl_xor_sync(~0u, high, step);
+    low = other_low < low ? other_low : low;
+    high = other_high > high ? other_high : high;
+  }
+  if (threadIdx.x % 32 == 0) {
+    atomicMin(key_at(&range->min), key_of(low));
+    atomicMax(key_at(&range->max), key_of(high));
+  }
+  if (threadIdx.x != 0) return;
+  const auto add = [](std::uint64_t* to, std::uint64_t value) {
+    atomicAdd(reinterpret_cast<unsigned long long*>(to), value);
+  };
+  add(&range->finite, finite_sum);
+  add(&range->fill, fill_sum);
+  add(&range->non_finite, seen_sum - finite_sum - fill_sum);
+}
+
+__global__ void end_range(ValueRange* range) {
+  range->min = value_of_key(*key_at(&range->min));
+  range->max = value_of_key(*key_at(&range->max));
+}
+
+}  // namespace
+
+Status enqueue_value_range(const Field& field, ConstBytes data, std::optional<std::uint64_t> fill_bits,
+                           ValueRange* range, Exec exec) {
+  begin_range<<<1, 1, 0, exec.stream>>>(range);
+  if (field.count() != 0)
+    with_dtype(field.dtype, [&](auto zero) {
+      using T = decltype(zero);
+      search_range<T>
+          <<<grid_of(ceil_div<std::uint64_t>(field.count(), 8 * kThreads), 8), kThreads, 0, exec.stream>>>(
+              reinterpret_cast<const T*>(data.data()), field.count(), fill_bits.has_value(),
+              static_cast<BitsOf<T>>(fill_bits.value_or(0)), range);
+    });
+  end_range<<<1, 1, 0, exec.stream>>>(range);
+  return launched("searching the value range");
+}
+
+Result<ValueRange> value_range(const Field& field, ConstBytes data, std::optional<std::uint64_t> fill_bits,
+                               Exec exec) {
+  void* place = nullptr;
+  HOMZ_TRY(status_of(cudaMallocAsync(&place, sizeof(ValueRange), exec.stream), "taking memory of the GPU"));
+  ValueRange range;
+  const Status searched = enqueue_value_range(field, data, fill_bits, static_cast<ValueRange*>(place), exec);
+  const Status copied =
+      status_of(cudaMemcpyAsync(&range, place, sizeof range, cudaMemcpyDeviceToHost, exec.stream),
+                "copying the value range");
+  const Status freed = status_of(cudaFreeAsync(place, exec.stream), "freeing memory of the GPU");
+  HOMZ_TRY(status_of(cudaStreamSynchronize(exec.stream), "searching the value range"));
+  HOMZ_TRY(searched);
+  HOMZ_TRY(copied);
+  HOMZ_TRY(freed);
+  return range;
+}
+
+}  // namespace homz::gpu
