@@ -1,0 +1,237 @@
+// Values to quanta on the device, a block a thread; what has no quantum; and the step between quanta.
+#pragma once
+
+#include <limits>
+
+#include "codecs/homcomp/device_bits.cuh"
+
+namespace homz::homcomp::device {
+
+// What has no quantum of its own in a block, and the bits of all |quanta| beside.
+struct BlockMasks {
+  u32 fill = 0, exact = 0, reach = 0;
+};
+
+template <class T>
+struct FillValue {
+  BitsOf<T> bits;
+  u32 is_declared;
+};
+
+// The nearest quanta of a block of f32, if all of them are below 2^22 and keep the bound: adding 1.5 x 2^23 rounds
+// to even and leaves the integer in the low bits.
+__device__ inline bool quantise_fast(const u32* stage, u32 block, const Quantiser<float>& by,
+                                     FillValue<float> fill, u32 (&quanta)[kBlock], u32& reach) {
+  constexpr float kMagic = 0x1.8p23f;
+  bool good = true;
+  float largest = 0;
+#pragma unroll
+  for (u32 i = 0; i < 8; ++i) {
+    const uint4 piece = *reinterpret_cast<const uint4*>(stage + Stage<float>::piece(block, i));
+    const u32 bits[4] = {piece.x, piece.y, piece.z, piece.w};
+#pragma unroll
+    for (u32 k = 0; k < 4; ++k) {
+      const float x = value_of<float>(bits[k]);
+      const float rounded = x * by.reciprocal + kMagic;
+      const float quantum = rounded - kMagic;
+      good = good && fabsf(x - quantum * by.step) <= by.safe;
+      largest = fmaxf(largest, fabsf(quantum));
+      quanta[4 * i + k] = bits_of(rounded) - bits_of(kMagic);
+      if (fill.is_declared) good = good && bits[k] != fill.bits;
+    }
+  }
+  reach = static_cast<u32>(static_cast<i32>(largest));
+  return good && largest < 0x1p22f;
+}
+
+// Likewise for f64: adding 1.5 x 2^52 leaves 32 bits of the integer in the low word, and the high word tells whether
+// they are all of it.
+__device__ inline bool quantise_fast(const u32* stage, u32 block, const Quantiser<double>& by,
+                                     FillValue<double> fill, u32 (&quanta)[kBlock], u32& reach) {
+  constexpr double kMagic = 0x1.8p52;
+  bool good = true;
+  u32 excess = 0;
+  reach = 0;
+#pragma unroll
+  for (u32 i = 0; i < 16; ++i) {
+    const double2 piece = *reinterpret_cast<const double2*>(stage + Stage<double>::piece(block, i));
+    const double values[2] = {piece.x, piece.y};
+#pragma unroll
+    for (u32 k = 0; k < 2; ++k) {
+      const double x = values[k];
+      const double rounded = x * by.reciprocal + kMagic;
+      good = good && fabs(x - (rounded - kMagic) * by.step) <= by.safe;
+      const i32 quantum = __double2loint(rounded);
+      excess |= static_cast<u32>(__double2hiint(rounded) ^ (0x43380000 + (quantum >> 31)));
+      reach |= magnitude(quantum);
+      quanta[2 * i + k] = static_cast<u32>(quantum);
+      if (fill.is_declared) good = good && bits_of(x) != fill.bits;
+    }
+  }
+  return good && excess == 0 && reach < static_cast<u32>(kQuantumLimit);
+}
+
+__device__ inline i32 round_scaled(float scaled) { return __float2int_rn(scaled); }
+__device__ inline i32 round_scaled(double scaled) { return __double2int_rn(scaled); }
+
+// Any block, value by value. Quanta take the places of values that have been read.
+template <class T>
+__device__ __noinline__ BlockMasks quantise_slowly(u32* stage, u32 block, u32 valid, Quantiser<T> by,
+                                                   FillValue<T> fill) {
+  constexpr T kLimit = static_cast<T>(kQuantumLimit);
+  BlockMasks masks;
+#pragma unroll 1
+  for (u32 i = 0; i < kBlock; ++i) {
+    const u32 n = kBlock * block + i, bit = 1u << i;
+    const T x = *reinterpret_cast<const T*>(stage + Stage<T>::value(n));
+    const T scaled = x * by.reciprocal;
+    const bool in_range = scaled <= kLimit && scaled >= -kLimit;
+    i32 quantum = in_range ? round_scaled(scaled) : 0;
+    const T difference = x - restore(quantum, by.step);
+    const bool good = in_range && (difference < 0 ? -difference : difference) <= by.safe &&
+                      magnitude(quantum) < static_cast<u32>(kQuantumLimit);
+    if ((valid & bit) == 0) {
+      quantum = 0;
+    } else if (fill.is_declared && bits_of(x) == fill.bits) {
+      masks.fill |= bit;
+    } else if (!good && (!in_range || !quantise(x, by, quantum))) {
+      masks.exact |= bit;
+    } else {
+      masks.reach |= magnitude(quantum);
+    }
+    stage[Stage<T>::quantum(n)] = static_cast<u32>(quantum);
+  }
+  return masks;
+}
+
+template <class T>
+__device__ inline BlockMasks quantise_block(u32* stage, u32 block, u32 valid, const Quantiser<T>& by,
+                                            FillValue<T> fill) {
+  u32 quanta[kBlock];
+  BlockMasks masks;
+  if (!quantise_fast(stage, block, by, fill, quanta, masks.reach))
+    return quantise_slowly(stage, block, valid, by, fill);
+#pragma unroll
+  for (u32 i = 0; i < 8; ++i)
+    *reinterpret_cast<uint4*>(stage + Stage<T>::piece(block, i)) =
+        uint4{quanta[4 * i], quanta[4 * i + 1], quanta[4 * i + 2], quanta[4 * i + 3]};
+  return masks;
+}
+
+// ---- Positions without a quantum take that of the neighbour in front of them along the first axis that the orders
+// name; chains of such positions end at one that has a quantum, or at the base. Those are not written, so all
+// threads can follow their chains at once.
+
+template <class T>
+class Settler {
+ public:
+  // `vacant`: a mask a block. They are complete, and the quanta beside them, before settle() is called.
+  __device__ Settler(u32* quanta, const u32* vacant, const DeviceBox& box, const Orders& orders)
+      : quanta_(quanta), vacant_(vacant), box_(box), orders_(orders) {}
+
+  __device__ void settle(u32 block) const {
+    if (orders_.x != 0 && box_.is_row())
+      settle_row(block);
+    else
+      for (u32 bits = vacant_[block]; bits != 0; bits &= bits - 1) {
+        const u32 i = static_cast<u32>(__ffs(static_cast<int>(bits)) - 1), n = kBlock * block + i;
+        set(n, find(n));
+      }
+  }
+
+ private:
+  __device__ void set(u32 n, u32 quantum) const { quanta_[Stage<T>::quantum(n)] = quantum; }
+  __device__ u32 get(u32 n) const { return quanta_[Stage<T>::quantum(n)]; }
+  __device__ bool is_vacant(u32 n) const { return (vacant_[n / 32] >> n % 32 & 1) != 0; }
+
+  // Runs of one row: what is in front of the block is found once.
+  __device__ void settle_row(u32 block) const {
+    const u32 vacant = vacant_[block];
+    if (vacant == 0) return;
+    u32 last = static_cast<u32>(orders_.base);
+    if ((vacant & 1) != 0) {
+      u32 before = block;
+      while (before != 0 && vacant_[before - 1] == ~0u) --before;
+      if (before != 0) last = get(kBlock * (before - 1) + 31 - static_cast<u32>(__clz(static_cast<int>(~vacant_[before - 1]))));
+    }
+    for (u32 bits = vacant; bits != 0; bits &= bits - 1) {
+      const u32 i = static_cast<u32>(__ffs(static_cast<int>(bits)) - 1);
+      if (i != 0 && (vacant >> (i - 1) & 1) == 0) last = get(kBlock * block + i - 1);
+      set(kBlock * block + i, last);
+    }
+  }
+
+  __device__ u32 find(u32 n) const {
+    const auto at = box_.place(n);
+    u32 x = orders_.x != 0 ? at.x : 0, y = orders_.y != 0 ? at.y : 0, z = orders_.z != 0 ? at.z : 0;
+    while (is_vacant(n)) {
+      if (x != 0)
+        --x, --n;
+      else if (y != 0)
+        --y, n -= box_.row;
+      else if (z != 0)
+        --z, n -= box_.plane();
+      else
+        return static_cast<u32>(orders_.base);
+    }
+    return get(n);
+  }
+
+  u32* quanta_;
+  const u32* vacant_;
+  const DeviceBox& box_;
+  const Orders orders_;
+};
+
+// ---- The step: choose_step() of step.hpp, by one CTA.
+
+template <class T>
+inline constexpr T kMost = std::numeric_limits<T>::max();
+template <class T>
+inline constexpr T kLeast = std::numeric_limits<T>::denorm_min();
+
+template <class T>
+__device__ inline T largest_number_not_above(double value) {
+  if (value >= kMost<T>) return kMost<T>;
+  const T nearest = static_cast<T>(value);
+  return nearest > value ? value_of<T>(bits_of(nearest) - 1) : nearest;
+}
+
+template <class T>
+struct StepRule {
+  double abs_error;
+  double given;  // if not 0, this one
+  u32 use_magnitude;
+};
+
+// The largest magnitude of the sample that counts, of the values that this thread looks at.
+template <class T>
+__device__ inline T sampled_by_thread(const T* data, u64 count, FillValue<T> fill, double limit) {
+  constexpr u64 kRuns = 64, kRun = 64;
+  T largest = 0;
+  const bool all = count <= kRuns * kRun;
+#pragma unroll 4
+  for (u64 i = threadIdx.x; i < (all ? count : kRuns * kRun); i += blockDim.x) {
+    const T x = data[all ? i : (count - kRun) / (kRuns - 1) * (i / kRun) + i % kRun];
+    const T size = x < 0 ? -x : x;
+    if (size > largest && size <= limit && !(fill.is_declared && bits_of(x) == fill.bits)) largest = size;
+  }
+  return largest;
+}
+
+template <class T>
+__device__ inline T step_for(const StepRule<T>& rule, T largest) {
+  if (rule.given != 0) return largest_number_not_above<T>(rule.given);
+  double half_unit = 0;
+  if (rule.use_magnitude && largest < kMost<T>)
+    half_unit = static_cast<double>(value_of<T>(bits_of(largest) + 1) - largest) / 2;
+  const T step = largest_number_not_above<T>(2 * (rule.abs_error - half_unit));
+  return step > 0 ? step : kLeast<T>;
+}
+
+template <class T>
+__device__ inline Quantiser<T> quantiser_for(T step, double abs_error) {
+  return Quantiser<T>{step, T(1) / step, largest_number_not_above<T>(abs_error), abs_error};
+}
+
+}  // namespace homz::homcomp::device
