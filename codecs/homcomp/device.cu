@@ -3,8 +3,8 @@
 
 #include <cuda_runtime.h>
 
-#include "codecs/homcomp/device_decode.cuh"
-#include "codecs/homcomp/device_encode.cuh"
+#include "codecs/homcomp/device_decode_kernels.cuh"
+#include "codecs/homcomp/device_encode_kernels.cuh"
 
 namespace homz::homcomp {
 namespace {
@@ -13,19 +13,19 @@ using namespace device;
 
 struct Scratch {
   u64* places;
-  GroupState* groups;
+  WordSums* chunk_sums;
   CallState* call;
 };
 
 Scratch carve_encode(Arena& arena, const Layout& layout) {
   Scratch scratch;
   scratch.places = arena.take<u64>(layout.chunks);
-  scratch.groups = arena.take<GroupState>(layout.groups);
+  scratch.chunk_sums = arena.take<WordSums>(layout.chunks);
   scratch.call = arena.take<CallState>(1);
   return scratch;
 }
 
-GroupState* carve_decode(Arena& arena, const Layout& layout) { return arena.take<GroupState>(layout.groups); }
+WordSums* carve_decode(Arena& arena, const Layout& layout) { return arena.take<WordSums>(layout.chunks); }
 
 Status check(cudaError_t error, const char* what) {
   if (error == cudaSuccess) return Status();
@@ -39,14 +39,16 @@ Status check_alignment(const void* data, std::size_t value_bytes, const void* pa
                 "homcomp on the device: data must be aligned to its values, and the payload to 8 bytes");
 }
 
-// CTAs for a loop over chunks: as many as the device holds at once.
+// How a kernel is launched whose CTAs loop over chunks: as many as the device holds at once.
 template <class Kernel>
-Status persistent_grid(Kernel kernel, u32 chunks, unsigned& grid) {
+Status persistent_grid(Kernel kernel, u32 most, std::size_t shared, unsigned& grid) {
   int device = 0, processors = 0, of_processor = 0;
   HOMZ_TRY(check(cudaGetDevice(&device), "no device"));
   HOMZ_TRY(check(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device), "no device"));
-  HOMZ_TRY(check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&of_processor, kernel, kThreads, 0), "no kernel"));
-  grid = std::min(chunks, static_cast<u32>(processors * of_processor));
+  HOMZ_TRY(check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared)),
+                 "no shared memory"));
+  HOMZ_TRY(check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&of_processor, kernel, kThreads, shared), "no kernel"));
+  grid = std::min(most, static_cast<u32>(processors * of_processor));
   return Status();
 }
 
@@ -77,15 +79,17 @@ Status encode_as(const Encoding& encoding, const Plan& plan, ConstBytes data, By
                            reinterpret_cast<const T*>(data.data()),
                            tables_of(layout, payload.data()),
                            own.places,
-                           own.groups,
+                           own.chunk_sums,
                            own.call,
                            encoded,
                            data.size() / sizeof(T)};
   const auto kernel = plan.dim == 1 ? encode_chunks<T, true> : encode_chunks<T, false>;
   unsigned ctas = 0;
-  HOMZ_TRY(persistent_grid(kernel, call.grid.chunks, ctas));
+  constexpr std::size_t kShared = sizeof(EncodeRoom<T>);
+  HOMZ_TRY(persistent_grid(kernel, call.grid.chunks + 1, kShared, ctas));  // one adds up sizes
   prepare_encode<T><<<clearing_grid(layout.chunks), 1024, 0, stream>>>(call);
-  kernel<<<ctas, kThreads, 0, stream>>>(call);
+  kernel<<<ctas, kThreads, kShared, stream>>>(call);
+  finish_encode<T><<<ceil_div<unsigned>(layout.groups, kWarps), kThreads, 0, stream>>>(call);
   return check(cudaGetLastError(), "encoding");
 }
 
@@ -104,9 +108,13 @@ Status decode_as(const Encoding& encoding, const Plan& plan, ConstBytes payload,
                            (payload.size() - layout.data) / 4,
                            carve_decode(arena, layout),
                            exec.fault};
-  prepare_decode<T><<<clearing_grid(layout.groups), 1024, 0, exec.stream>>>(call);
   const auto kernel = plan.dim == 1 ? decode_chunks<T, true> : decode_chunks<T, false>;
-  kernel<<<call.grid.chunks, kThreads, 0, exec.stream>>>(call);
+  constexpr std::size_t kShared = sizeof(DecodeRoom<T>);
+  unsigned ctas = 0;
+  HOMZ_TRY(persistent_grid(kernel, call.grid.chunks, kShared, ctas));
+  kernel<<<ctas, kThreads, kShared, exec.stream>>>(call);
+  if (exec.fault != nullptr)
+    verify_decode<T><<<1 + ceil_div<unsigned>(layout.groups, kWarps), kThreads, 0, exec.stream>>>(call);
   return check(cudaGetLastError(), "decoding");
 }
 

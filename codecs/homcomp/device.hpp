@@ -6,7 +6,7 @@
 
 namespace homz::homcomp {
 
-// As footprint(), with the device's scratch: at most 0.2 % of the data and 2 KiB.
+// As footprint(), with the device's scratch: at most 0.2 % of the data and 4 KiB.
 Result<Footprint> device_footprint(const Encoding& encoding, const Plan& plan);
 
 // All pointers are the device's. Data is aligned to its values (rows that begin on 16 bytes are read and written

@@ -117,15 +117,15 @@ struct WordSums {
   u64 sum = 0, weighted = 0;
 
   __device__ void add(u32 index, u32 word) {
-    sum += word;
+    asm("mad.wide.u32 %0, %1, 1, %0;" : "+l"(sum) : "r"(word));
     weighted += u64{index + 1} * word;
   }
-  // Adds those of the warp to *to, as if the words were numbered from `offset` on.
-  __device__ void flush(u64 offset, u64* to) const {
-    const u64 all = sum_of_lanes(sum), all_weighted = sum_of_lanes(weighted);
-    if (lane_id() != 0 || all == 0) return;
-    atomicAdd(to, all);
-    atomicAdd(to + 1, all_weighted + offset * all);
+  // Those of the warp, in every lane.
+  __device__ WordSums of_warp() const {
+    WordSums all;
+    all.sum = sum_of_lanes(sum);
+    all.weighted = sum_of_lanes(weighted);
+    return all;
   }
 };
 

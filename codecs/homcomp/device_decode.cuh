@@ -1,4 +1,5 @@
-// Decodes a field on the device: a CTA a chunk, a thread a block. Nothing in the payload is trusted.
+// Decodes chunks on the device: a CTA a chunk, a thread a block. While a chunk is worked on, the words of the next one
+// are fetched. Nothing in the payload is trusted.
 #pragma once
 
 #include "codecs/homcomp/device_lines.cuh"
@@ -13,205 +14,252 @@ struct DecodeCall {
   FillValue<T> fill;
   Tables tables;  // of a payload that is not written to
   T* data;
-  u64 words;  // of all chunk data
-  GroupState* groups;
+  u64 words;             // of all chunk data
+  WordSums* chunk_sums;  // words numbered from the chunk's first; kWrong for a chunk that is none
   u32* fault;
 
   __device__ const u32* chunk_data() const {
     return reinterpret_cast<const u32*>(tables.payload + tables.data);
   }
-  __device__ void refuse() const {
-    if (fault != nullptr) *static_cast<volatile u32*>(fault) = static_cast<u32>(Code::corrupt_stream);
-  }
+};
+inline constexpr u64 kWrong = ~0ull;
+
+// Where a chunk stands.
+struct ChunkPlace {
+  u64 first;  // word
+  u32 words;
+  bool is_raw, is_good;
 };
 
-// Where a chunk stands, from its group's offset and the sizes in front of it. The same in all lanes of a warp.
-struct ChunkPlace {
-  u64 group_first;     // word
-  u32 before, words;   // of the group's chunks in front of it, and its own
-  bool is_raw, is_good;
+// Finds it from the group's offset and the sizes of the group's chunks, by one warp. What it reads is asked for at once
+// and looked at later.
+template <class T>
+class PlaceQuery {
+ public:
+  __device__ explicit PlaceQuery(const DecodeCall<T>& call) : call_(call) {}
 
-  template <class T>
-  __device__ static ChunkPlace find(const DecodeCall<T>& call, u32 chunk) {
-    const Tables& tables = call.tables;
+  __device__ void ask(u32 chunk) {
+    chunk_ = chunk;
+    const Tables& tables = call_.tables;
     const u64 group = chunk / kGroup;
-    const u32 begin = chunk - chunk % kGroup, index = chunk % kGroup;
-    const u64 start = tables.row(group)[0], end = group + 1 < tables.groups ? tables.row(group + 1)[0] : call.words;
-    u32 words[2], sizes[2];
+    start_ = tables.row(group)[0];
+    end_ = group + 1 < tables.groups ? tables.row(group + 1)[0] : call_.words;
 #pragma unroll
     for (u32 k = 0; k < 2; ++k) {
-      const u32 other = begin + 32 * k + lane_id();
-      const bool is_chunk = other < call.grid.chunks;
-      sizes[k] = is_chunk ? *tables.size(other) : 0;
-      words[k] = !is_chunk || sizes[k] != 0 ? sizes[k] : call.grid.count(other) * static_cast<u32>(sizeof(T) / 4);
+      const u32 other = chunk - chunk % kGroup + 32 * k + lane_id();
+      sizes_[k] = other < call_.grid.chunks ? *tables.size(other) : kNone;
     }
+  }
+
+  // In lane 0.
+  __device__ ChunkPlace place() const {
+    const u32 index = chunk_ % kGroup, begin = chunk_ - index;
+    u32 words[2];
+#pragma unroll
+    for (u32 k = 0; k < 2; ++k)
+      words[k] = words_of(call_.grid, begin + 32 * k + lane_id(), sizes_[k]);
     const u32 all = __reduce_add_sync(kAllLanes, words[0] + words[1]);
-    ChunkPlace place;
-    place.group_first = start;
-    place.before = __reduce_add_sync(
+    const u32 before = __reduce_add_sync(
         kAllLanes, (lane_id() < index ? words[0] : 0) + (lane_id() + 32 < index ? words[1] : 0));
+    ChunkPlace place;
+    place.first = start_ + before;
     place.words = __shfl_sync(kAllLanes, index < 32 ? words[0] : words[1], index % 32);
-    place.is_raw = __shfl_sync(kAllLanes, index < 32 ? sizes[0] : sizes[1], index % 32) == 0;
-    place.is_good = start <= end && end <= call.words && all == end - start && (group != 0 || start == 0);
+    place.is_raw = __shfl_sync(kAllLanes, index < 32 ? sizes_[0] : sizes_[1], index % 32) == 0;
+    place.is_good = start_ <= end_ && end_ <= call_.words && all == end_ - start_ && (begin != 0 || start_ == 0);
     return place;
   }
+
+  static constexpr u32 kNone = ~0u;
+  __device__ static u32 words_of(const DeviceGrid& grid, u32 chunk, u32 size) {
+    return size == kNone ? 0 : size != 0 ? size : grid.count(chunk) * static_cast<u32>(sizeof(T) / 4);
+  }
+
+ private:
+  const DecodeCall<T>& call_;
+  u32 chunk_;
+  u64 start_, end_;
+  u32 sizes_[2];
 };
 
 struct DecodeTotals {  // of a warp's blocks
-  u32 words, bytes;    // of masks and planes; of sparse magnitudes
-  u32 wrong, exact;    // blocks: masks
-  u32 signs, values;   // of sparse blocks; exact ones
+  u32 parts;           // words of masks and planes, from bit 16 on bytes of sparse magnitudes
+  u32 flags;           // bit 0: something is wrong, bit 1: there are exact values
+  u32 signs;           // of sparse blocks, from bit 16 on exact values
 };
 
 template <class T>
 struct DecodeRoom {  // shared memory
-  alignas(128) u32 words[Stage<T>::kWords + 8];  // the chunk, then its quanta and values
+  // Head, masks, planes and sparse parts; exact values need not be here.
+  static constexpr unsigned kMost = std::min(Stage<T>::kWords, kBlocks * 36 + kChunk / 32 + ChunkHead::kMax / 4 + 2);
+  alignas(128) u32 words[Stage<T>::kWords];  // quanta, then values
+  alignas(128) u32 coded[kMost + 8];
   DecodeTotals totals[kWarps];
+  WordSums sums[kWarps];
   RowEnd ends[kWarps];
-  DeviceBox box;
+  ChunkPlace places[3];  // of this chunk and the next, while some threads have not left the last
+  DeviceBox boxes[3];
+};
+
+// The words of a chunk in shared memory, by pieces that stand on 16 bytes.
+template <class T>
+class CodedWords {
+ public:
+  __device__ CodedWords(const DecodeCall<T>& call, const ChunkPlace& place)
+      : from_(call.chunk_data() + place.first),
+        words_(place.words),
+        shift_(static_cast<u32>(reinterpret_cast<u64>(from_) / 4 % 4)),
+        behind_(call.words - place.first) {}
+
+  // To be waited for.
+  __device__ void fetch(u32* to) const {
+    const u32 here = pieces(), whole = behind_ + shift_ >= 4 * here ? here : here - 1;
+#pragma unroll 4
+    for (u32 i = threadIdx.x; i < whole; i += kThreads) copy_async<16>(to + 4 * i, from_ - shift_ + 4 * i);
+    if (whole == here || threadIdx.x != whole % kThreads) return;
+    for (u32 k = 4 * whole; k < behind_ + shift_; ++k)  // by the thread that will sum it
+      if (k >= shift_) to[k] = from_[k - shift_];
+  }
+
+  // The sums of what this thread has fetched, and of what there was no room for.
+  __device__ WordSums sum(const u32* fetched) const {
+    WordSums sums;
+    for (u32 i = threadIdx.x; i < pieces(); i += kThreads) {
+      const uint4 piece = *reinterpret_cast<const uint4*>(fetched + 4 * i);
+      const u32 first = 4 * i - shift_;
+      if (i == 0 || 4 * i + 4 > shift_ + words_) {
+        const u32 words[4] = {piece.x, piece.y, piece.z, piece.w};
+#pragma unroll
+        for (u32 k = 0; k < 4; ++k)
+          if (first + k < words_) sums.add(first + k, words[k]);
+      } else {
+        sums.add(first, piece.x);
+        sums.add(first + 1, piece.y);
+        sums.add(first + 2, piece.z);
+        sums.add(first + 3, piece.w);
+      }
+    }
+    for (u32 i = 4 * pieces() - shift_ + threadIdx.x; i < words_; i += kThreads) sums.add(i, from_[i]);
+    return sums;
+  }
+
+  __device__ bool has_none_of_warp() const { return (threadIdx.x & ~31u) * 4 >= shift_ + words_; }
+  __device__ const u32* from() const { return from_; }
+  __device__ u32 shift() const { return shift_; }
+
+ private:
+  __device__ u32 pieces() const {
+    const u32 all = (shift_ + words_ + 3) / 4;
+    return all < (DecodeRoom<T>::kMost + 8) / 4 ? all : (DecodeRoom<T>::kMost + 8) / 4;
+  }
+
+  const u32* from_;
+  u32 words_, shift_;
+  u64 behind_;  // words from the chunk on
 };
 
 template <class T, bool kFlat>
 class ChunkDecoder {
  public:
-  __device__ ChunkDecoder(const DecodeCall<T>& call, DecodeRoom<T>& room, const DeviceBox& box, T step)
-      : call_(call), room_(room), box_(box), step_(step), valid_(box.valid(threadIdx.x)) {}
+  __device__ ChunkDecoder(const DecodeCall<T>& call, DecodeRoom<T>& room, const DeviceBox& box,
+                          const CodedWords<T>& coded, u32 words, T step)
+      : call_(call),
+        room_(room),
+        box_(box),
+        coded_(room.coded + coded.shift()),
+        from_(coded.from()),
+        words_(words),
+        step_(step),
+        valid_(box.valid(threadIdx.x)) {}
 
-  // Returns whether the chunk is one. The same in all threads.
-  __device__ bool decode(const ChunkPlace& place, u64* group_sums) {
-    words_ = place.words;
-    from_ = call_.chunk_data() + place.group_first + place.before;
-    if (words_ > box_.count * (sizeof(T) / 4)) return false;
-    load(place.before, group_sums);
-    __syncthreads();
-    if (place.is_raw) {
-      copy_raw();
-      return true;
-    }
+  // The sums of its residuals along x. Returns whether the chunk is one, the same in all threads; if so they have met,
+  // and room.coded is free.
+  __device__ bool read(u32 (&v)[kBlock]) {
     if (!read_head() || !read_sizes()) return false;
-    u32 v[kBlock];
     read_residuals(v);
     sum_up(v);
-    if (kFlat || (orders_.y | orders_.z) == 0)
-      restore_values(v);
-    else
-      restore_lines(v);
-    __syncwarp();
-    store_values(box_, room_.words, call_.data);
     return true;
   }
 
+  __device__ void write(u32 (&v)[kBlock]) const {
+    if (!kFlat && (orders_.y | orders_.z) != 0) sum_lines_up(v);
+    restore_values(v);
+    __syncwarp();
+    store_values(box_, room_.words, call_.data);
+    __syncwarp();
+  }
+
  private:
-  // ---- The chunk, to shared memory, by pieces that stand on 16 bytes
-
-  __device__ void load(u32 before, u64* group_sums) {
-    shift_ = static_cast<u32>(reinterpret_cast<u64>(from_) / 4 % 4);
-    const u32 pieces = (shift_ + words_ + 3) / 4;
-    WordSums sums;
-#pragma unroll 4
-    for (u32 i = threadIdx.x; i < pieces; i += kThreads) {
-      const uint4 piece = load_piece(i);
-      *reinterpret_cast<uint4*>(room_.words + 4 * i) = piece;
-      const u32 first = 4 * i - shift_, words[4] = {piece.x, piece.y, piece.z, piece.w};
-#pragma unroll
-      for (u32 k = 0; k < 4; ++k)
-        if (first + k < words_) sums.add(first + k, words[k]);
-    }
-    sums.flush(before, group_sums);
-  }
-
-  __device__ uint4 load_piece(u32 i) const {
-    const u32* const at = from_ - shift_ + 4 * i;
-    if (4 * i >= shift_ && 4 * i + 4 <= shift_ + words_) return __ldcs(reinterpret_cast<const uint4*>(at));
-    u32 words[4];
-#pragma unroll
-    for (u32 k = 0; k < 4; ++k) words[k] = 4 * i + k - shift_ < words_ ? at[k] : 0;
-    return {words[0], words[1], words[2], words[3]};
-  }
-
-  __device__ void copy_raw() const {
-    constexpr u32 kOfValue = sizeof(T) / 4;
-    for (u32 n = threadIdx.x; n < box_.count; n += kThreads) {
-      BitsOf<T> bits = room_.words[shift_ + kOfValue * n];
-      if (kOfValue == 2) bits |= static_cast<BitsOf<T>>(u64{room_.words[shift_ + kOfValue * n + 1]} << 32);
-      call_.data[box_.position(n)] = value_of<T>(bits);
-    }
-  }
-
   // ---- Head. Reads anywhere in the head's largest extent stay within shared memory; what is behind the chunk's end
   // is found out afterwards.
 
-  __device__ u32 byte_at(u32 at) const { return reinterpret_cast<const unsigned char*>(room_.words + shift_)[at]; }
+  __device__ u32 byte_at(u32 at) const { return reinterpret_cast<const unsigned char*>(coded_)[at]; }
 
   __device__ bool read_head() {
-    const u32 first = room_.words[shift_], flags = first & 0xff, top = first >> 16;
+    const u32 first = coded_[0], flags = first & 0xff, top = first >> 16;
     bool good = flags < 2 * ChunkHead::kElseFill && (flags & ChunkHead::kOrderX) != 3 &&
                 (first >> 8 & 0xff) <= ChunkHead::kMaxRange && top >> (box_.blocks() + 7) / 8 == 0;
     const bool has_base = (flags & ChunkHead::kHasBase) != 0;
     orders_ = Orders{flags & ChunkHead::kOrderX, (flags & ChunkHead::kOrderY) != 0, (flags & ChunkHead::kOrderZ) != 0,
-                     has_base ? static_cast<i32>(room_.words[shift_ + 1]) : 0};
-    const u32 bitmap_at = ChunkHead::kBytes + (has_base ? 4 : 0), codes_at = bitmap_at + count_bits(top);
-    u32 codes = 0, own = 0, rank = 0;
-#pragma unroll
-    for (u32 warp = 0; warp < kWarps; ++warp) {
-      const u32 group = 4 * warp + lane_id() / 8;
-      const bool is_there = (top >> group & 1) != 0;
-      const u32 bitmap = is_there ? byte_at(bitmap_at + count_bits(top & ((1u << group) - 1))) : 0;
-      good = good && (!is_there || bitmap != 0);
-      const u32 coded = __ballot_sync(kAllLanes, (bitmap >> lane_id() % 8 & 1) != 0);
-      if (warp == threadIdx.x / 32) {
-        own = coded >> lane_id() & 1;
-        rank = codes + count_bits(coded & lanes_before());
-        good = good && (own == 0 || valid_ != 0);
-      }
-      codes += count_bits(coded);
-    }
+                     has_base ? static_cast<i32>(coded_[1]) : 0};
+    const u32 bitmaps = has_base ? 2 : 1, codes_at = 4 * bitmaps + count_bits(top);
+    const u32 group = threadIdx.x / 8;
+    const bool is_there = (top >> group & 1) != 0;
+    const u32 bitmap = is_there ? byte_at(codes_at - count_bits(top >> group)) : 0;
+    const bool has_code = (bitmap >> threadIdx.x % 8 & 1) != 0;
+    good = good && is_there == (bitmap != 0) && (!has_code || valid_ != 0);
+    u32 codes = 0, rank = count_bits(__ballot_sync(kAllLanes, has_code) & lanes_before());
+    count_codes(4 * bitmaps, top, codes, rank);
     const u32 otherwise = (flags & ChunkHead::kElseFill) != 0 ? kAllFill : kZero;
-    code_ = valid_ == 0 ? kZero : own != 0 ? byte_at(codes_at + rank) : otherwise;
+    code_ = valid_ == 0 ? kZero : has_code ? byte_at(codes_at + rank) : otherwise;
     good = good && is_code(static_cast<std::uint8_t>(code_));
     if (!call_.fill.is_declared) good = good && otherwise == kZero && code_ != kAllFill && (code_ & kFillMask) == 0;
     const u32 bytes = codes_at + codes;
-    for (u32 at = bytes; at % 4 != 0; ++at) good = good && byte_at(at) == 0;
     head_words_ = (bytes + 3) / 4;
+    if (bytes % 4 != 0) good = good && coded_[head_words_ - 1] >> 8 * (bytes % 4) == 0;
     return share_sizes(good && head_words_ <= words_);
+  }
+
+  // Of the bits of all bitmaps, and of those that belong to warps in front of this one.
+  __device__ void count_codes(u32 bitmaps_at, u32 top, u32& all, u32& before) const {
+    const u32 lane = lane_id(), bits = lane < 16 ? count_bits(byte_at(bitmaps_at + lane)) : 0;
+    all += __reduce_add_sync(kAllLanes, lane < count_bits(top) ? bits : 0);
+    before += __reduce_add_sync(kAllLanes, lane < count_bits(top & ((1u << threadIdx.x / 32 * 4) - 1)) ? bits : 0);
   }
 
   // Sizes of the blocks' parts, summed up to this one.
   __device__ bool share_sizes(bool good) {
-    const auto code = static_cast<std::uint8_t>(code_);
-    const u32 parts = (good ? words_of(code) : 0) | (good && is_sparse(code) ? count_bits(code & 15) : 0) << 16;
-    const u32 up_to = sums_up_to(parts), before = up_to - parts;
+    const u32 form = code_ & 63, warp = threadIdx.x / 32;
+    const bool sparse = form - 1 < kDense - 1, dense = form > kDense && form != kAllFill;
+    u32 own = dense ? form - kDense + 1 : sparse ? count_bits(form) << 16 : 0;
+    if (code_ > kAllFill) own += count_bits(code_ >> 6);
+    if (!good) own = 0;
+    const u32 up_to = sums_up_to(own);
     const u32 wrong = __ballot_sync(kAllLanes, !good), exact = __ballot_sync(kAllLanes, (code_ & kExactMask) != 0);
     if (lane_id() == 31) {
-      DecodeTotals& totals = room_.totals[threadIdx.x / 32];
-      totals.words = up_to & 0xffff;
-      totals.bytes = up_to >> 16;
-      totals.wrong = wrong;
-      totals.exact = exact;
+      room_.totals[warp].parts = up_to;
+      room_.totals[warp].flags = static_cast<u32>(wrong != 0) | static_cast<u32>(exact != 0) << 1;
     }
     __syncthreads();
-    words_before_ = before & 0xffff;
-    bytes_before_ = before >> 16;
-    u32 all_wrong = 0, all_exact = 0, words = 0, bytes = 0;
+    u32 before = up_to - own, all = 0, flags = 0;
 #pragma unroll
     for (u32 w = 0; w < kWarps; ++w) {
       const DecodeTotals& totals = room_.totals[w];
-      if (w == threadIdx.x / 32) words_before_ += words, bytes_before_ += bytes;
-      words += totals.words;
-      bytes += totals.bytes;
-      all_wrong |= totals.wrong;
-      all_exact |= totals.exact;
+      if (w < warp) before += totals.parts;
+      all += totals.parts;
+      flags |= totals.flags;
     }
-    sparse_at_ = head_words_ + words;
-    magnitude_bytes_ = bytes;
-    has_exact_ = all_exact != 0;
-    return all_wrong == 0 && sparse_at_ + (bytes + 3) / 4 <= words_;
+    words_before_ = before & 0xffff;
+    bytes_before_ = before >> 16;
+    sparse_at_ = head_words_ + (all & 0xffff);
+    magnitude_bytes_ = all >> 16;
+    has_exact_ = (flags & 2) != 0;
+    return (flags & 1) == 0 && sparse_at_ + (magnitude_bytes_ + 3) / 4 <= words_;
   }
 
   // ---- Masks, planes of sparse blocks, and whether all parts add up to the chunk
 
   __device__ bool read_sizes() {
-    at_ = room_.words + shift_ + head_words_ + words_before_;
+    at_ = coded_ + head_words_ + words_before_;
     fill_ = exact_ = plane_ = signs_ = 0;
     if (code_ >= kAllFill) read_masks();
     const bool good = (fill_ & exact_) == 0 && ((fill_ | exact_) & ~valid_) == 0;
@@ -234,7 +282,7 @@ class ChunkDecoder {
   }
 
   __device__ u32 bits_at(u32 bit) const {  // of the sparse parts: 32, as far as the chunk is long
-    const u32* const from = room_.words + shift_ + sparse_at_ + bit / 32;
+    const u32* const from = coded_ + sparse_at_ + bit / 32;
     return __funnelshift_r(from[0], from[1], bit % 32);
   }
   __device__ u32 spread(u32 bytes) const {
@@ -250,24 +298,21 @@ class ChunkDecoder {
 
   __device__ bool share_signs(bool good) {
     const u32 parts = count_bits(plane_) | count_bits(exact_) << 16;
-    const u32 up_to = sums_up_to(parts), before = up_to - parts;
-    const u32 wrong = __ballot_sync(kAllLanes, !good);
-    DecodeTotals& totals = room_.totals[threadIdx.x / 32];
-    __syncwarp();
-    if (lane_id() == 31) totals.signs = up_to & 0xffff, totals.values = up_to >> 16;
+    const u32 up_to = sums_up_to(parts), wrong = __ballot_sync(kAllLanes, !good);
+    u32 before = up_to - parts;
+    if (lane_id() == 31) room_.totals[threadIdx.x / 32].signs = up_to;
     if (__syncthreads_or(wrong != 0)) return false;
-    u32 signs = 0, values = 0, signs_before = before & 0xffff;
-    values_before_ = before >> 16;
+    u32 all = 0;
 #pragma unroll
     for (u32 w = 0; w < kWarps; ++w) {
-      if (w == threadIdx.x / 32) signs_before += signs, values_before_ += values;
-      signs += room_.totals[w].signs;
-      values += room_.totals[w].values;
+      if (w < threadIdx.x / 32) before += room_.totals[w].signs;
+      all += room_.totals[w].signs;
     }
-    const u32 bits = 8 * magnitude_bytes_ + signs;
+    const u32 signs_before = before & 0xffff, bits = 8 * magnitude_bytes_ + (all & 0xffff);
+    values_before_ = before >> 16;
     values_at_ = sparse_at_ + (bits + 31) / 32;
-    if (values_at_ + values * (sizeof(T) / 4) != words_) return false;
-    if (bits % 32 != 0 && room_.words[shift_ + values_at_ - 1] >> bits % 32 != 0) return false;
+    if (values_at_ + (all >> 16) * (sizeof(T) / 4) != words_) return false;
+    if (bits % 32 != 0 && coded_[values_at_ - 1] >> bits % 32 != 0) return false;
     if (plane_ != 0) signs_ = bits_to(bits_at(8 * magnitude_bytes_ + signs_before), plane_);
     return true;
   }
@@ -292,7 +337,7 @@ class ChunkDecoder {
       if ((signs_ >> i & 1) != 0) v[i] = 0 - v[i];
   }
 
-  // Along x. All threads meet in it, after which the chunk's words may be overwritten.
+  // Along x. All threads meet in it.
   __device__ void sum_up(u32 (&v)[kBlock]) const {
     const bool lines = (orders_.y | orders_.z) != 0;
     const u32 base = static_cast<u32>(orders_.base), front = lines ? 0 : base;
@@ -305,7 +350,7 @@ class ChunkDecoder {
       for (u32& number : v) number += base;
   }
 
-  __device__ void restore_lines(u32 (&v)[kBlock]) const {
+  __device__ void sum_lines_up(u32 (&v)[kBlock]) const {
 #pragma unroll
     for (u32 i = 0; i < 8; ++i)
       *reinterpret_cast<uint4*>(room_.words + Stage<T>::piece(threadIdx.x, i)) =
@@ -319,7 +364,6 @@ class ChunkDecoder {
       const uint4 piece = *reinterpret_cast<const uint4*>(room_.words + Stage<T>::piece(threadIdx.x, i));
       v[4 * i] = piece.x, v[4 * i + 1] = piece.y, v[4 * i + 2] = piece.z, v[4 * i + 3] = piece.w;
     }
-    restore_values(v);
   }
 
   // ---- Values
@@ -330,7 +374,7 @@ class ChunkDecoder {
     for (u32 i = 0; i < kBlock / kPiece; ++i) {
       alignas(16) T values[kPiece];
 #pragma unroll
-      for (u32 k = 0; k < kPiece; ++k) values[k] = restore(static_cast<i32>(v[kPiece * i + k]), step_);
+      for (u32 k = 0; k < kPiece; ++k) values[k] = homcomp::restore(static_cast<i32>(v[kPiece * i + k]), step_);
       *reinterpret_cast<uint4*>(room_.words + Stage<T>::piece(threadIdx.x, i)) =
           *reinterpret_cast<const uint4*>(values);
     }
@@ -355,90 +399,16 @@ class ChunkDecoder {
   const DecodeCall<T>& call_;
   DecodeRoom<T>& room_;
   const DeviceBox& box_;
+  const u32* const coded_;  // in shared memory
+  const u32* const from_;   // in the payload
+  const u32 words_;
   const T step_;
   const u32 valid_;
-  const u32* from_;
   const u32* at_;
   Orders orders_;
-  u32 words_, shift_, code_, head_words_, words_before_, bytes_before_, sparse_at_, magnitude_bytes_;
+  u32 code_, head_words_, words_before_, bytes_before_, sparse_at_, magnitude_bytes_;
   u32 fill_, exact_, plane_, signs_, values_at_, values_before_;
   bool has_exact_;
 };
-
-// By one warp, when a chunk's words are summed: whoever is the last of a group compares its checksum.
-template <class T>
-__device__ inline void complete_chunk(const DecodeCall<T>& call, u32 chunk, u32 words) {
-  const u64 group = chunk / kGroup, begin = group * kGroup;
-  const u64 left = call.tables.chunks - begin;
-  const u32 chunks = static_cast<u32>(left < kGroup ? left : kGroup);
-  GroupState* const state = call.groups + group;
-  u64 done = 0;
-  if (lane_id() == 0) {
-    __threadfence();
-    done = atomicAdd(&state->words_and_chunks, kOneChunk + words) + kOneChunk + words;
-    __threadfence();
-  }
-  done = __shfl_sync(kAllLanes, done, 0);
-  if (done >> 32 != chunks) return;
-  ChecksumState of_payload;
-  const ChecksumState sizes = sum_sizes(call.tables, begin, chunks, of_payload);
-  if (lane_id() != 0) return;
-  const u32 all_words = static_cast<u32>(done);
-  ChecksumState sums;
-  sums.sum = __ldcg(&state->sum);
-  sums.weighted = __ldcg(&state->weighted);
-  sums.join(sizes, all_words);
-  if (sums.finish(4 * (u64{all_words} + chunks)) != call.tables.row(group)[1]) call.refuse();
-}
-
-template <class T, bool kFlat>
-__global__ void __launch_bounds__(kThreads, 6) decode_chunks(const __grid_constant__ DecodeCall<T> call) {
-  __shared__ DecodeRoom<T> room;
-  const u32 chunk = blockIdx.x;
-  if (threadIdx.x == 0) room.box = call.grid.box(chunk);
-  const T step = static_cast<T>(value_of<double>(*reinterpret_cast<const u64*>(call.tables.payload)));
-  const ChunkPlace place = ChunkPlace::find(call, chunk);
-  __syncthreads();
-  DeviceBox flat;
-  flat.first = u64{chunk} * call.grid.sides[3];
-  flat.row = flat.count = room.box.count;
-  ChunkDecoder<T, kFlat> decoder(call, room, kFlat ? flat : room.box, step);
-  if (!place.is_good || !decoder.decode(place, &call.groups[chunk / kGroup].sum)) {
-    if (threadIdx.x == 0) call.refuse();
-    return;
-  }
-  if (threadIdx.x < 32) complete_chunk(call, chunk, place.words);
-}
-
-// In front of it: sums of 0, the front of the payload and its table.
-template <class T>
-__global__ void __launch_bounds__(1024) prepare_decode(const __grid_constant__ DecodeCall<T> call) {
-  const u64 first = blockIdx.x * u64{blockDim.x} + threadIdx.x, stride = gridDim.x * u64{blockDim.x};
-  for (u64 i = first; i < call.tables.groups; i += stride) call.groups[i] = GroupState{};
-  if (blockIdx.x != 0) return;
-  if (threadIdx.x == 0 && call.fault != nullptr) *static_cast<volatile u32*>(call.fault) = 0;
-  __shared__ u64 sums[2];
-  if (threadIdx.x < 2) sums[threadIdx.x] = 0;
-  __syncthreads();
-  ChecksumState own;
-  for (u64 i = threadIdx.x; i < 2 * call.tables.groups; i += blockDim.x)
-    add_pair(own, 2 + 2 * i, call.tables.row(0)[i]);
-  bool good = true;
-  const u64 sizes_end = call.tables.sizes + 2 * call.tables.chunks;
-  if (sizes_end + threadIdx.x < call.tables.data) good = call.tables.payload[sizes_end + threadIdx.x] == std::byte{0};
-  if (own.sum != 0) add_to(sums, own);
-  __syncthreads();
-  if (threadIdx.x == 0) {
-    const u64* const front = reinterpret_cast<const u64*>(call.tables.payload);
-    ChecksumState table;
-    table.sum = sums[0];
-    table.weighted = sums[1];
-    add_pair(table, 0, front[0]);
-    const double step = value_of<double>(front[0]);
-    good = good && step > 0 && step <= kMost<T> && static_cast<double>(static_cast<T>(step)) == step &&
-           table.finish(8 + Layout::kRow * call.tables.groups) == front[1];
-  }
-  if (!good) call.refuse();
-}
 
 }  // namespace homz::homcomp::device

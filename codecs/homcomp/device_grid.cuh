@@ -96,6 +96,15 @@ struct DeviceGrid {
   }
 };
 
+// A chunk of a field of one axis.
+__device__ inline DeviceBox flat_box(const DeviceGrid& grid, u32 chunk) {
+  DeviceBox box;
+  box.first = u64{chunk} * grid.sides[3];
+  const u64 left = grid.extents[3] - box.first;
+  box.row = box.count = left < grid.sides[3] ? static_cast<u32>(left) : grid.sides[3];
+  return box;
+}
+
 inline DeviceGrid device_grid(const Grid& grid) {
   DeviceGrid to{};
   for (unsigned axis = 0; axis < kAxes; ++axis) {
@@ -108,6 +117,10 @@ inline DeviceGrid device_grid(const Grid& grid) {
   to.is_flat = grid.dim() == 1;
   return to;
 }
+
+// CTAs of a multiprocessor that its shared memory has room for.
+template <class T>
+inline constexpr unsigned kCtas = sizeof(T) == 4 ? 6 : 4;
 
 // ---- Shared memory. A thread reads and writes its block by pieces of 16 bytes; the blocks' pieces are permuted so
 // that threads side by side meet different banks.
@@ -148,9 +161,9 @@ __device__ inline void copy_async(u32* to, const void* from) {
 }
 __device__ inline void wait_for_copies() { asm volatile("cp.async.wait_all;" ::: "memory"); }
 
-// The values of the warp's 32 blocks to `stage`; zeros behind the last. To be waited for.
+// The values of the warp's 32 blocks to `stage`, whatever the box; zeros behind the last. To be waited for.
 template <class T>
-__device__ inline void load_values(const DeviceBox& box, const T* data, u32* stage) {
+__device__ inline void load_box(const DeviceBox& box, const T* data, u32* stage) {
   const u32 warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   if (has_whole_pieces(box, data)) {
     constexpr u32 kPiece = Stage<T>::kPiece, kOfBlock = kBlock / kPiece;
@@ -180,7 +193,7 @@ __device__ inline void load_values(const DeviceBox& box, const T* data, u32* sta
 
 // The way back.
 template <class T>
-__device__ inline void store_values(const DeviceBox& box, const u32* stage, T* data) {
+__device__ inline void store_box(const DeviceBox& box, const u32* stage, T* data) {
   const u32 warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   if (has_whole_pieces(box, data)) {
     constexpr u32 kPiece = Stage<T>::kPiece, kOfBlock = kBlock / kPiece;
@@ -203,6 +216,39 @@ __device__ inline void store_values(const DeviceBox& box, const u32* stage, T* d
         data[box.position(n)] = *reinterpret_cast<const T*>(stage + Stage<T>::value(n));
     }
   }
+}
+
+// Where the `i`-th piece of a lane is if lanes side by side take pieces side by side.
+template <class T>
+__device__ inline u32 piece_of_lane(u32 i) {
+  constexpr u32 kOfBlock = kBlock / Stage<T>::kPiece, kBlocksARound = 32 / kOfBlock;
+  const u32 lane = threadIdx.x % 32, block = lane / kOfBlock, piece = lane % kOfBlock ^ block;
+  return (threadIdx.x / 32 * 32 + block) * Stage<T>::kBlockWords + i * 128 + ((piece ^ (i * kBlocksARound & 7)) << 2);
+}
+
+// A chunk that is 4096 values in a row, on 16 bytes.
+template <class T>
+__device__ inline bool is_plain(const DeviceBox& box, const T* data) {
+  return box.count == kChunk && box.is_row() && reinterpret_cast<u64>(data + box.first) % 16 == 0;
+}
+
+template <class T>
+__device__ inline void load_values(const DeviceBox& box, const T* data, u32* stage) {
+  if (!is_plain(box, data)) return load_box(box, data, stage);
+  constexpr u32 kPiece = Stage<T>::kPiece;
+  const T* const from = data + box.first + (threadIdx.x / 32 * 1024 + threadIdx.x % 32 * kPiece);
+#pragma unroll
+  for (u32 i = 0; i < kBlock / kPiece; ++i) copy_async<16>(stage + piece_of_lane<T>(i), from + i * 32 * kPiece);
+}
+
+template <class T>
+__device__ inline void store_values(const DeviceBox& box, const u32* stage, T* data) {
+  if (!is_plain(box, data)) return store_box(box, stage, data);
+  constexpr u32 kPiece = Stage<T>::kPiece;
+  T* const to = data + box.first + (threadIdx.x / 32 * 1024 + threadIdx.x % 32 * kPiece);
+#pragma unroll
+  for (u32 i = 0; i < kBlock / kPiece; ++i)
+    __stcs(reinterpret_cast<uint4*>(to + i * 32 * kPiece), *reinterpret_cast<const uint4*>(stage + piece_of_lane<T>(i)));
 }
 
 }  // namespace homz::homcomp::device

@@ -1,7 +1,7 @@
 // Chooses the orders of a chunk's differences on the device: the judgement of chunk_orders.hpp, a warp a block.
 #pragma once
 
-#include "codecs/homcomp/device_bits.cuh"
+#include "codecs/homcomp/device_quanta.cuh"
 
 namespace homz::homcomp::device {
 
@@ -41,7 +41,8 @@ template <class T, bool kFlat>
 class OrderTrial {
  public:
   __device__ OrderTrial(const u32* quanta, const DeviceBox& box, TrialRecord& record)
-      : quanta_{quanta}, box_(box), record_(record), end_(box.count / kBlock) {
+      : quanta_{quanta}, box_(box), record_(record), end_(box.count / kBlock), stride_(15), samples_(9) {
+    if (end_ == kBlocks) return;
     stride_ = ((end_ < 8 ? 8 : end_) / 8 - 1) | 1;
     samples_ = end_ > stride_ / 2 ? (end_ - stride_ / 2 + stride_ - 1) / stride_ : 0;
   }
@@ -57,7 +58,7 @@ class OrderTrial {
 
   __device__ Orders choose() const {
     const bool is_tall = !kFlat && box_.rows > 1, is_deep = !kFlat && box_.planes > 1;
-    const i32 base = static_cast<i32>(quanta_[0]);
+    const i32 base = static_cast<i32>(quanta_[0] - kBias<T>);
     if (end_ == 0) return Orders{1, is_tall, is_deep, base};
     constexpr u32 kCandidates = kFlat ? 2 : 6;
     const u32 candidates[6] = {4, 8, 4 + 1, 4 + 2, 4 + 3, 3};
@@ -84,6 +85,7 @@ class OrderTrial {
     best = candidate;
   }
 
+  static constexpr u32 kLeastSparse = 8 + 8 + 1;  // bits of a sparse block
   __device__ static u32 cost_of_sparse(u32 plane) {
     return 8 + 8 * count_bits(sparse_code(plane)) + count_bits(plane);
   }
@@ -95,24 +97,32 @@ class OrderTrial {
   }
 
   __device__ void note_range(u32 sample, u32 quantum) const {
+    quantum -= kBias<T>;
     const i32 low = __reduce_min_sync(kAllLanes, static_cast<i32>(quantum));
     const i32 high = __reduce_max_sync(kAllLanes, static_cast<i32>(quantum));
     if (lane_id() == 0) record_.low[sample] = low, record_.high[sample] = high;
   }
 
+  __device__ u32 number(u32 block, u32 i) const {  // a quantum
+    return quanta_.words[block * Stage<T>::kBlockWords + (i ^ (block & 7) << 2)];
+  }
+
   __device__ void weigh_flat(u32 base) const {
-    u32 first = 0, second = 0;
+    u32 once = 0, twice = 0;
     for (u32 sample = threadIdx.x / 32; sample < samples_; sample += kWarps) {
-      const u32 n = kBlock * block(sample) + lane_id();
-      const u32 here = quanta_[n], before = n >= 1 ? quanta_[n - 1] : base;
-      const u32 slope = before - (n >= 2 ? quanta_[n - 2] : base);
-      first += cost(here - before);
-      second += cost(here - before - slope);
+      const u32 block = this->block(sample), lane = lane_id();
+      const u32 here = number(block, lane);
+      u32 before = base, second = base;  // the quanta in front of it
+      if (block != 0 || lane >= 1) before = number(block - (lane < 1), lane - 1 & 31);
+      if (block != 0 || lane >= 2) second = number(block - (lane < 2), lane - 2 & 31);
+      const u32 slope = before - second;
+      once += cost(here - before);
+      twice += cost(here - before - slope);
       note_range(sample, here);
     }
-    if (lane_id() != 0 || first + second == 0) return;
-    atomicAdd(&record_.costs[4], first);
-    atomicAdd(&record_.costs[8], second);
+    if (lane_id() != 0 || once + twice == 0) return;
+    atomicAdd(&record_.costs[4], once);
+    atomicAdd(&record_.costs[8], twice);
   }
 
   __device__ void weigh_all(u32 base) const {
@@ -153,9 +163,11 @@ class OrderTrial {
     const u32 below = magnitude(low - centre), above = magnitude(high - centre);
     const u32 width = lane_id() < samples_ ? bit_width(below > above ? below : above) : 0;
     u32 bits = __reduce_add_sync(kAllLanes, width > 1 ? 8 + 32 * (width + 1) : 0);
-    for (u32 narrow = __ballot_sync(kAllLanes, width == 1); narrow != 0; narrow &= narrow - 1) {
+    const u32 all_narrow = __ballot_sync(kAllLanes, width == 1);
+    if (bits + kLeastSparse * count_bits(all_narrow) >= least) return;
+    for (u32 narrow = all_narrow; narrow != 0; narrow &= narrow - 1) {
       const u32 n = kBlock * block(static_cast<u32>(__ffs(static_cast<int>(narrow)) - 1)) + lane_id();
-      bits += cost_of_sparse(__ballot_sync(kAllLanes, quanta_[n] != static_cast<u32>(centre)));
+      bits += cost_of_sparse(__ballot_sync(kAllLanes, quanta_[n] != static_cast<u32>(centre) + kBias<T>));
     }
     if (bits < least) orders = Orders{0, 0, 0, centre};
   }

@@ -18,13 +18,18 @@ struct FillValue {
   u32 is_declared;
 };
 
+// Quanta in shared memory are numbers plus this: what rounding leaves, one instruction less. Differences cancel it.
+template <class T>
+inline constexpr u32 kBias = sizeof(T) == 4 ? 0x4b400000u : 0;  // the bits of 1.5 x 2^23
+
 // The nearest quanta of a block of f32, if all of them are below 2^22 and keep the bound: adding 1.5 x 2^23 rounds
 // to even and leaves the integer in the low bits.
+template <bool kHasFill>
 __device__ inline bool quantise_fast(const u32* stage, u32 block, const Quantiser<float>& by,
                                      FillValue<float> fill, u32 (&quanta)[kBlock], u32& reach) {
   constexpr float kMagic = 0x1.8p23f;
-  bool good = true;
-  float largest = 0;
+  float largest = 0, worst = 0;
+  bool is_hit = false;
 #pragma unroll
   for (u32 i = 0; i < 8; ++i) {
     const uint4 piece = *reinterpret_cast<const uint4*>(stage + Stage<float>::piece(block, i));
@@ -34,22 +39,23 @@ __device__ inline bool quantise_fast(const u32* stage, u32 block, const Quantise
       const float x = value_of<float>(bits[k]);
       const float rounded = x * by.reciprocal + kMagic;
       const float quantum = rounded - kMagic;
-      good = good && fabsf(x - quantum * by.step) <= by.safe;
-      largest = fmaxf(largest, fabsf(quantum));
-      quanta[4 * i + k] = bits_of(rounded) - bits_of(kMagic);
-      if (fill.is_declared) good = good && bits[k] != fill.bits;
+      worst = fmaxf(worst, fabsf(x - quantum * by.step));
+      asm("max.NaN.f32 %0, %0, %1;" : "+f"(largest) : "f"(fabsf(quantum)));  // a NaN stays
+      quanta[4 * i + k] = bits_of(rounded);
+      if (kHasFill) is_hit |= bits[k] == fill.bits;
     }
   }
   reach = static_cast<u32>(static_cast<i32>(largest));
-  return good && largest < 0x1p22f;
+  return largest < 0x1p22f && worst <= by.safe && !is_hit;
 }
 
 // Likewise for f64: adding 1.5 x 2^52 leaves 32 bits of the integer in the low word, and the high word tells whether
 // they are all of it.
+template <bool kHasFill>
 __device__ inline bool quantise_fast(const u32* stage, u32 block, const Quantiser<double>& by,
                                      FillValue<double> fill, u32 (&quanta)[kBlock], u32& reach) {
   constexpr double kMagic = 0x1.8p52;
-  bool good = true;
+  bool is_bad = false;
   u32 excess = 0;
   reach = 0;
 #pragma unroll
@@ -60,57 +66,88 @@ __device__ inline bool quantise_fast(const u32* stage, u32 block, const Quantise
     for (u32 k = 0; k < 2; ++k) {
       const double x = values[k];
       const double rounded = x * by.reciprocal + kMagic;
-      good = good && fabs(x - (rounded - kMagic) * by.step) <= by.safe;
+      is_bad |= !(fabs(x - (rounded - kMagic) * by.step) <= by.safe);
       const i32 quantum = __double2loint(rounded);
       excess |= static_cast<u32>(__double2hiint(rounded) ^ (0x43380000 + (quantum >> 31)));
       reach |= magnitude(quantum);
       quanta[2 * i + k] = static_cast<u32>(quantum);
-      if (fill.is_declared) good = good && bits_of(x) != fill.bits;
+      if (kHasFill) is_bad |= bits_of(x) == fill.bits;
     }
   }
-  return good && excess == 0 && reach < static_cast<u32>(kQuantumLimit);
+  return !is_bad && excess == 0 && reach < static_cast<u32>(kQuantumLimit);
 }
 
-__device__ inline i32 round_scaled(float scaled) { return __float2int_rn(scaled); }
-__device__ inline i32 round_scaled(double scaled) { return __double2int_rn(scaled); }
-
-// Any block, value by value. Quanta take the places of values that have been read.
+// A value whose nearest quantum does not do, or is too large for the fast way.
 template <class T>
-__device__ __noinline__ BlockMasks quantise_slowly(u32* stage, u32 block, u32 valid, Quantiser<T> by,
-                                                   FillValue<T> fill) {
-  constexpr T kLimit = static_cast<T>(kQuantumLimit);
+__device__ __noinline__ bool quantise_again(T x, Quantiser<T> by, u32& quantum) {
+  i32 number = 0;
+  const bool good = quantise(x, by, number);
+  quantum = static_cast<u32>(number) + kBias<T>;
+  return good;
+}
+
+__device__ inline bool is_small(float, float quantum) { return fabsf(quantum) < 0x1p22f; }
+__device__ inline bool is_small(double rounded, double) {
+  const i32 quantum = __double2loint(rounded);
+  return __double2hiint(rounded) == 0x43380000 + (quantum >> 31) &&
+         magnitude(quantum) < static_cast<u32>(kQuantumLimit);
+}
+__device__ inline u32 low_word(float rounded) { return bits_of(rounded); }
+__device__ inline u32 low_word(double rounded) { return static_cast<u32>(__double2loint(rounded)); }
+
+// Any block. `value(i)` reads a value of it once more.
+template <class T, class Value>
+__device__ inline BlockMasks quantise_masked(u32* stage, u32 block, u32 valid, const Quantiser<T>& by,
+                                             FillValue<T> fill, Value&& value) {
+  constexpr T kMagic = sizeof(T) == 4 ? T(0x1.8p23) : T(0x1.8p52), kLimit = static_cast<T>(kQuantumLimit);
+  constexpr u32 kPiece = Stage<T>::kPiece;
   BlockMasks masks;
-#pragma unroll 1
-  for (u32 i = 0; i < kBlock; ++i) {
-    const u32 n = kBlock * block + i, bit = 1u << i;
-    const T x = *reinterpret_cast<const T*>(stage + Stage<T>::value(n));
-    const T scaled = x * by.reciprocal;
-    const bool in_range = scaled <= kLimit && scaled >= -kLimit;
-    i32 quantum = in_range ? round_scaled(scaled) : 0;
-    const T difference = x - restore(quantum, by.step);
-    const bool good = in_range && (difference < 0 ? -difference : difference) <= by.safe &&
-                      magnitude(quantum) < static_cast<u32>(kQuantumLimit);
-    if ((valid & bit) == 0) {
-      quantum = 0;
-    } else if (fill.is_declared && bits_of(x) == fill.bits) {
-      masks.fill |= bit;
-    } else if (!good && (!in_range || !quantise(x, by, quantum))) {
-      masks.exact |= bit;
-    } else {
-      masks.reach |= magnitude(quantum);
+  u32 good = 0, in_range = 0, quanta[kBlock];
+#pragma unroll
+  for (u32 i = 0; i < kBlock / kPiece; ++i) {
+    alignas(16) T values[kPiece];
+    *reinterpret_cast<uint4*>(values) = *reinterpret_cast<const uint4*>(stage + Stage<T>::piece(block, i));
+#pragma unroll
+    for (u32 k = 0; k < kPiece; ++k) {
+      const T x = values[k], scaled = x * by.reciprocal, rounded = scaled + kMagic, quantum = rounded - kMagic;
+      const T difference = x - quantum * by.step;
+      const u32 bit = 1u << (kPiece * i + k);
+      if (scaled <= kLimit && scaled >= -kLimit) in_range |= bit;
+      if ((difference < 0 ? -difference : difference) <= by.safe && is_small(rounded, quantum)) good |= bit;
+      if (fill.is_declared && bits_of(x) == fill.bits) masks.fill |= bit;
+      quanta[kPiece * i + k] = low_word(rounded);
     }
-    stage[Stage<T>::quantum(n)] = static_cast<u32>(quantum);
+  }
+  masks.fill &= valid;
+  const u32 bad = valid & ~good & ~masks.fill, kept = valid & good & ~masks.fill;
+  masks.exact = bad & ~in_range;
+#pragma unroll
+  for (u32 i = 0; i < kBlock; ++i)
+    if ((kept >> i & 1) != 0) masks.reach |= magnitude(static_cast<i32>(quanta[i] - kBias<T>));
+#pragma unroll
+  for (u32 i = 0; i < 8; ++i)
+    *reinterpret_cast<uint4*>(stage + Stage<T>::piece(block, i)) =
+        uint4{quanta[4 * i], quanta[4 * i + 1], quanta[4 * i + 2], quanta[4 * i + 3]};
+  for (u32 bits = bad & in_range; bits != 0; bits &= bits - 1) {
+    const u32 i = static_cast<u32>(__ffs(static_cast<int>(bits)) - 1);
+    u32 quantum;
+    if (!quantise_again(value(i), by, quantum))
+      masks.exact |= 1u << i;
+    else
+      masks.reach |= magnitude(static_cast<i32>(quantum - kBias<T>));
+    stage[Stage<T>::quantum(kBlock * block + i)] = quantum;
   }
   return masks;
 }
 
-template <class T>
+template <class T, class Value>
 __device__ inline BlockMasks quantise_block(u32* stage, u32 block, u32 valid, const Quantiser<T>& by,
-                                            FillValue<T> fill) {
+                                            FillValue<T> fill, Value&& value) {
   u32 quanta[kBlock];
   BlockMasks masks;
-  if (!quantise_fast(stage, block, by, fill, quanta, masks.reach))
-    return quantise_slowly(stage, block, valid, by, fill);
+  if (!(fill.is_declared ? quantise_fast<true>(stage, block, by, fill, quanta, masks.reach)
+                         : quantise_fast<false>(stage, block, by, fill, quanta, masks.reach)))
+    return quantise_masked(stage, block, valid, by, fill, value);
 #pragma unroll
   for (u32 i = 0; i < 8; ++i)
     *reinterpret_cast<uint4*>(stage + Stage<T>::piece(block, i)) =
@@ -126,6 +163,7 @@ template <class T>
 class Settler {
  public:
   // `vacant`: a mask a block. They are complete, and the quanta beside them, before settle() is called.
+  // The base is that of the quanta as they are in shared memory.
   __device__ Settler(u32* quanta, const u32* vacant, const DeviceBox& box, const Orders& orders)
       : quanta_(quanta), vacant_(vacant), box_(box), orders_(orders) {}
 
