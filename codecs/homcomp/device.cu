@@ -3,6 +3,9 @@
 
 #include <cuda_runtime.h>
 
+#include <array>
+#include <mutex>
+
 #include "codecs/homcomp/device_decode_kernels.cuh"
 #include "codecs/homcomp/device_encode_kernels.cuh"
 
@@ -39,17 +42,52 @@ Status check_alignment(const void* data, std::size_t value_bytes, const void* pa
                 "homcomp on the device: data must be aligned to its values, and the payload to 8 bytes");
 }
 
-// How a kernel is launched whose CTAs loop over chunks: as many as the device holds at once.
+// What a device has to offer to a kernel: asked once, since that takes longer than to launch it.
+struct Offer {
+  unsigned ctas = 0;  // that it holds at once
+  bool chains = false;  // whether a kernel may be launched while the one before it ends
+};
+
 template <class Kernel>
-Status persistent_grid(Kernel kernel, u32 most, std::size_t shared, unsigned& grid) {
-  int device = 0, processors = 0, of_processor = 0;
-  HOMZ_TRY(check(cudaGetDevice(&device), "no device"));
+Status ask_device(Kernel kernel, std::size_t shared, int device, Offer& offer) {
+  int processors = 0, of_processor = 0, major = 0;
   HOMZ_TRY(check(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device), "no device"));
+  HOMZ_TRY(check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device), "no device"));
   HOMZ_TRY(check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared)),
                  "no shared memory"));
   HOMZ_TRY(check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&of_processor, kernel, kThreads, shared), "no kernel"));
-  grid = std::min(most, static_cast<u32>(processors * of_processor));
+  offer = {static_cast<unsigned>(processors * of_processor), major >= 9};
   return Status();
+}
+
+template <auto kKernel>
+Status offer_of(std::size_t shared, Offer& offer) {
+  constexpr int kDevices = 64;
+  static std::array<std::once_flag, kDevices> asked;
+  static std::array<Offer, kDevices> offers;
+  int device = 0;
+  HOMZ_TRY(check(cudaGetDevice(&device), "no device"));
+  if (device >= kDevices) return ask_device(kKernel, shared, device, offer);
+  Status status;
+  std::call_once(asked[device], [&] { status = ask_device(kKernel, shared, device, offers[device]); });
+  offer = offers[device];
+  return offer.ctas != 0 ? Status() : status.ok() ? Status(Code::internal, "homcomp on the device: no kernel") : status;
+}
+
+template <class Call>
+Status launch(void (*kernel)(Call), unsigned grid, unsigned threads, std::size_t shared, cudaStream_t stream, bool chained,
+              const Call& call) {
+  cudaLaunchAttribute attribute{};
+  attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  attribute.val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchConfig_t config{};
+  config.gridDim = dim3(grid);
+  config.blockDim = dim3(threads);
+  config.dynamicSmemBytes = shared;
+  config.stream = stream;
+  config.attrs = &attribute;
+  config.numAttrs = chained ? 1 : 0;
+  return check(cudaLaunchKernelEx(&config, kernel, call), "launching a kernel");
 }
 
 unsigned clearing_grid(std::uint64_t items) {
@@ -63,6 +101,29 @@ FillValue<T> fill_of(const Encoding& encoding) {
 
 Tables tables_of(const Layout& layout, std::byte* payload) {
   return {payload, layout.groups, layout.chunks, layout.sizes, layout.data};
+}
+
+template <class T, bool kFlat>
+Status enqueue_encode(const EncodeCall<T>& call, cudaStream_t stream) {
+  constexpr std::size_t kShared = sizeof(EncodeRoom<T>);
+  Offer offer;
+  HOMZ_TRY((offer_of<encode_chunks<T, kFlat>>(kShared, offer)));
+  const unsigned ctas = std::min(call.grid.chunks + 1, offer.ctas);  // one adds up sizes
+  const auto groups = static_cast<unsigned>(call.tables.groups);
+  HOMZ_TRY(launch(prepare_encode<T>, clearing_grid(call.grid.chunks), 1024, 0, stream, false, call));
+  HOMZ_TRY(launch(encode_chunks<T, kFlat>, ctas, kThreads, kShared, stream, offer.chains, call));
+  return launch(finish_encode<T>, ceil_div(groups, kWarps), kThreads, 0, stream, offer.chains, call);
+}
+
+template <class T, bool kFlat>
+Status enqueue_decode(const DecodeCall<T>& call, cudaStream_t stream) {
+  constexpr std::size_t kShared = sizeof(DecodeRoom<T>);
+  Offer offer;
+  HOMZ_TRY((offer_of<decode_chunks<T, kFlat>>(kShared, offer)));
+  const auto groups = static_cast<unsigned>(call.tables.groups);
+  HOMZ_TRY(launch(decode_chunks<T, kFlat>, std::min(call.grid.chunks, offer.ctas), kThreads, kShared, stream, false, call));
+  if (call.fault == nullptr) return Status();
+  return launch(verify_decode<T>, 1 + ceil_div(groups, kWarps), kThreads, 0, stream, offer.chains, call);
 }
 
 template <class T>
@@ -83,14 +144,7 @@ Status encode_as(const Encoding& encoding, const Plan& plan, ConstBytes data, By
                            own.call,
                            encoded,
                            data.size() / sizeof(T)};
-  const auto kernel = plan.dim == 1 ? encode_chunks<T, true> : encode_chunks<T, false>;
-  unsigned ctas = 0;
-  constexpr std::size_t kShared = sizeof(EncodeRoom<T>);
-  HOMZ_TRY(persistent_grid(kernel, call.grid.chunks + 1, kShared, ctas));  // one adds up sizes
-  prepare_encode<T><<<clearing_grid(layout.chunks), 1024, 0, stream>>>(call);
-  kernel<<<ctas, kThreads, kShared, stream>>>(call);
-  finish_encode<T><<<ceil_div<unsigned>(layout.groups, kWarps), kThreads, 0, stream>>>(call);
-  return check(cudaGetLastError(), "encoding");
+  return plan.dim == 1 ? enqueue_encode<T, true>(call, stream) : enqueue_encode<T, false>(call, stream);
 }
 
 template <class T>
@@ -108,14 +162,7 @@ Status decode_as(const Encoding& encoding, const Plan& plan, ConstBytes payload,
                            (payload.size() - layout.data) / 4,
                            carve_decode(arena, layout),
                            exec.fault};
-  const auto kernel = plan.dim == 1 ? decode_chunks<T, true> : decode_chunks<T, false>;
-  constexpr std::size_t kShared = sizeof(DecodeRoom<T>);
-  unsigned ctas = 0;
-  HOMZ_TRY(persistent_grid(kernel, call.grid.chunks, kShared, ctas));
-  kernel<<<ctas, kThreads, kShared, exec.stream>>>(call);
-  if (exec.fault != nullptr)
-    verify_decode<T><<<1 + ceil_div<unsigned>(layout.groups, kWarps), kThreads, 0, exec.stream>>>(call);
-  return check(cudaGetLastError(), "decoding");
+  return plan.dim == 1 ? enqueue_decode<T, true>(call, exec.stream) : enqueue_decode<T, false>(call, exec.stream);
 }
 
 }  // namespace

@@ -184,7 +184,7 @@ class ChunkDecoder {
     if (!kFlat && (orders_.y | orders_.z) != 0) sum_lines_up(v);
     restore_values(v);
     __syncwarp();
-    store_values(box_, room_.words, call_.data);
+    store_values(call_.grid, box_, room_.words, call_.data);
     __syncwarp();
   }
 

@@ -86,6 +86,7 @@ class DecodeLoop {
 template <class T, bool kFlat>
 __global__ void __launch_bounds__(kThreads, kCtas<T>) decode_chunks(const __grid_constant__ DecodeCall<T> call) {
   extern __shared__ uint4 memory[];
+  let_next_start();
   if (blockIdx.x == 0 && threadIdx.x == 0 && call.fault != nullptr) *static_cast<volatile u32*>(call.fault) = 0;
   DecodeLoop<T, kFlat>(call, *reinterpret_cast<DecodeRoom<T>*>(memory)).run();
 }
@@ -138,6 +139,7 @@ __device__ inline bool is_front_good(const DecodeCall<T>& call) {
 
 template <class T>
 __global__ void __launch_bounds__(kThreads) verify_decode(const __grid_constant__ DecodeCall<T> call) {
+  wait_for_last();
   bool good = true;
   const u64 group = (blockIdx.x - 1) * u64{kWarps} + threadIdx.x / 32;
   if (blockIdx.x == 0)

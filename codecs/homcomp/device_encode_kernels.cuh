@@ -114,9 +114,9 @@ class EncodeLoop {
 
   __device__ void load(u32 chunk, u32 parity) const {
     if (kFlat)
-      load_values(flat_box(call_.grid, chunk), call_.data, room_.words);
+      load_values(call_.grid, flat_box(call_.grid, chunk), call_.data, room_.words);
     else
-      load_values(room_.boxes[parity], call_.data, room_.words);
+      load_values(call_.grid, room_.boxes[parity], call_.data, room_.words);
   }
 
   // One chunk up to its coded form, and the chunk before to the payload. Returns the next chunk.
@@ -154,12 +154,15 @@ class EncodeLoop {
 template <class T, bool kFlat>
 __global__ void __launch_bounds__(kThreads, kCtas<T>) encode_chunks(const __grid_constant__ EncodeCall<T> call) {
   extern __shared__ uint4 memory[];
+  let_next_start();
+  wait_for_last();
   EncodeLoop<T, kFlat>(call, *reinterpret_cast<EncodeRoom<T>*>(memory)).run();
 }
 
 // In front of it: the step, and states of 0.
 template <class T>
 __global__ void __launch_bounds__(1024) prepare_encode(const __grid_constant__ EncodeCall<T> call) {
+  let_next_start();
   const u64 first = blockIdx.x * u64{blockDim.x} + threadIdx.x, stride = gridDim.x * u64{blockDim.x};
   for (u64 i = first; i < call.tables.chunks; i += stride) call.places[i] = 0;
   if (blockIdx.x != 0) return;
@@ -253,6 +256,7 @@ class TableWriter {
 
 template <class T>
 __global__ void __launch_bounds__(kThreads) finish_encode(const __grid_constant__ EncodeCall<T> call) {
+  wait_for_last();
   const u64 group = blockIdx.x * u64{kWarps} + threadIdx.x / 32;
   if (group < call.tables.groups) TableWriter<T>(call, group).write();
 }

@@ -31,6 +31,8 @@ struct DeviceBox {
   u64 strides[3];  // along w, z, y
   u32 row, rows, planes, count;
   Divisor by_row, by_rows, by_planes;
+  u32 is_full;          // 4096 values: extents are powers of two
+  u32 bits[3];          // then: those of a number in front of y, z and w
 
   __device__ u32 plane() const { return row * rows; }
   __device__ u32 blocks() const { return (count + kBlock - 1) / kBlock; }
@@ -45,6 +47,7 @@ struct DeviceBox {
   };
   __device__ Place place(u32 n) const {
     if (is_row()) return {n, 0, 0, 0};
+    if (is_full) return {n & (row - 1), n >> bits[0] & (rows - 1), n >> bits[1] & (planes - 1), n >> bits[2]};
     const u32 r = by_row.divide(n), p = by_rows.divide(r), w = by_planes.divide(p);
     return {n - r * row, r - p * rows, p - w * planes, w};
   }
@@ -59,8 +62,10 @@ struct DeviceBox {
 struct DeviceGrid {
   u64 extents[kAxes], strides[kAxes];
   u32 sides[kAxes], counts[kAxes];
+  u64 steps[12];  // in the field, for each bit of a value's number in a full chunk
   u32 chunks;
   u32 is_flat;  // one axis
+  u32 bits[3];  // as DeviceBox
 
   __device__ DeviceBox box(u32 chunk) const {
     DeviceBox box;
@@ -82,6 +87,8 @@ struct DeviceGrid {
     box.by_row = Divisor(box.row);
     box.by_rows = Divisor(box.rows);
     box.by_planes = Divisor(box.planes);
+    box.is_full = box.count == kChunk;
+    for (unsigned i = 0; i < 3; ++i) box.bits[i] = bits[i];
     return box;
   }
   __device__ u32 count(u32 chunk) const {  // values
@@ -102,6 +109,7 @@ __device__ inline DeviceBox flat_box(const DeviceGrid& grid, u32 chunk) {
   box.first = u64{chunk} * grid.sides[3];
   const u64 left = grid.extents[3] - box.first;
   box.row = box.count = left < grid.sides[3] ? static_cast<u32>(left) : grid.sides[3];
+  box.is_full = box.count == kChunk;
   return box;
 }
 
@@ -113,6 +121,11 @@ inline DeviceGrid device_grid(const Grid& grid) {
     to.sides[axis] = static_cast<u32>(grid.side(axis));
     to.counts[axis] = static_cast<u32>(ceil_div(grid.extent(axis), grid.side(axis)));
   }
+  unsigned bit = 0;
+  for (unsigned axis = kAxes; axis-- > 0;) {
+    for (u64 step = 1; step < to.sides[axis] && bit < 12; step *= 2) to.steps[bit++] = step * to.strides[axis];
+    if (axis != 0) to.bits[3 - axis] = bit;
+  }
   to.chunks = static_cast<u32>(grid.chunks());
   to.is_flat = grid.dim() == 1;
   return to;
@@ -121,6 +134,18 @@ inline DeviceGrid device_grid(const Grid& grid) {
 // CTAs of a multiprocessor that its shared memory has room for.
 template <class T>
 inline constexpr unsigned kCtas = sizeof(T) == 4 ? 6 : 4;
+
+// A kernel may be launched while the one before it ends: the latter lets it, and it waits for all that the latter writes.
+__device__ inline void let_next_start() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+__device__ inline void wait_for_last() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
 
 // ---- Shared memory. A thread reads and writes its block by pieces of 16 bytes; the blocks' pieces are permuted so
 // that threads side by side meet different banks.
@@ -226,29 +251,41 @@ __device__ inline u32 piece_of_lane(u32 i) {
   return (threadIdx.x / 32 * 32 + block) * Stage<T>::kBlockWords + i * 128 + ((piece ^ (i * kBlocksARound & 7)) << 2);
 }
 
-// A chunk that is 4096 values in a row, on 16 bytes.
+// The `i`-th of them in the field, from the first: the numbers of values are made of bits, each of which has a step.
 template <class T>
-__device__ inline bool is_plain(const DeviceBox& box, const T* data) {
-  return box.count == kChunk && box.is_row() && reinterpret_cast<u64>(data + box.first) % 16 == 0;
+__device__ inline u64 step_of_lane(const DeviceGrid& grid, u32 i) {
+  constexpr u32 kFirst = sizeof(T) == 4 ? 7 : 6;  // the bit behind those of a lane's number
+  u64 step = 0;
+  for (u32 bit = 0; kFirst + bit < 10; ++bit)
+    if ((i >> bit & 1) != 0) step += grid.steps[kFirst + bit];
+  return step;
+}
+
+// Full chunks whose rows stand on 16 bytes are copied without looking for each piece's place.
+template <class T>
+__device__ inline bool is_regular(const DeviceBox& box, const T* data) {
+  return box.is_full && has_whole_pieces(box, data);
 }
 
 template <class T>
-__device__ inline void load_values(const DeviceBox& box, const T* data, u32* stage) {
-  if (!is_plain(box, data)) return load_box(box, data, stage);
+__device__ inline void load_values(const DeviceGrid& grid, const DeviceBox& box, const T* data, u32* stage) {
+  if (!is_regular(box, data)) return load_box(box, data, stage);
   constexpr u32 kPiece = Stage<T>::kPiece;
-  const T* const from = data + box.first + (threadIdx.x / 32 * 1024 + threadIdx.x % 32 * kPiece);
-#pragma unroll
-  for (u32 i = 0; i < kBlock / kPiece; ++i) copy_async<16>(stage + piece_of_lane<T>(i), from + i * 32 * kPiece);
-}
-
-template <class T>
-__device__ inline void store_values(const DeviceBox& box, const u32* stage, T* data) {
-  if (!is_plain(box, data)) return store_box(box, stage, data);
-  constexpr u32 kPiece = Stage<T>::kPiece;
-  T* const to = data + box.first + (threadIdx.x / 32 * 1024 + threadIdx.x % 32 * kPiece);
+  const T* const from = data + box.position(threadIdx.x / 32 * 1024 + threadIdx.x % 32 * kPiece);
 #pragma unroll
   for (u32 i = 0; i < kBlock / kPiece; ++i)
-    __stcs(reinterpret_cast<uint4*>(to + i * 32 * kPiece), *reinterpret_cast<const uint4*>(stage + piece_of_lane<T>(i)));
+    copy_async<16>(stage + piece_of_lane<T>(i), from + (box.is_row() ? i * 32 * kPiece : step_of_lane<T>(grid, i)));
+}
+
+template <class T>
+__device__ inline void store_values(const DeviceGrid& grid, const DeviceBox& box, const u32* stage, T* data) {
+  if (!is_regular(box, data)) return store_box(box, stage, data);
+  constexpr u32 kPiece = Stage<T>::kPiece;
+  T* const to = data + box.position(threadIdx.x / 32 * 1024 + threadIdx.x % 32 * kPiece);
+#pragma unroll
+  for (u32 i = 0; i < kBlock / kPiece; ++i)
+    __stcs(reinterpret_cast<uint4*>(to + (box.is_row() ? i * 32 * kPiece : step_of_lane<T>(grid, i))),
+           *reinterpret_cast<const uint4*>(stage + piece_of_lane<T>(i)));
 }
 
 }  // namespace homz::homcomp::device

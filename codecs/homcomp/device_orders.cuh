@@ -127,7 +127,7 @@ class OrderTrial {
 
   __device__ void weigh_all(u32 base) const {
     using Corner = typename Quanta<T>::Corner;
-    u32 costs[12] = {};
+    u32 cost = 0;  // lane i: of candidate i
     for (u32 sample = threadIdx.x / 32; sample < samples_; sample += kWarps) {
       const u32 n = kBlock * block(sample) + lane_id();
       const auto at = box_.place(n);
@@ -136,22 +136,41 @@ class OrderTrial {
       const Corner before = quanta_.corner(box_, at.x >= 1 ? n - 1 : n, has_y, has_z, base);
       const Corner second = quanta_.corner(box_, at.x >= 2 ? n - 2 : n, has_y, has_z, base);
       note_range(sample, here.here);
+      u32 residuals[12];
 #pragma unroll
       for (u32 yz = 0; yz < 4; ++yz) {
         const bool y = (yz & 1) != 0, z = (yz & 2) != 0;
-        if ((y && box_.rows == 1) || (z && box_.planes == 1)) continue;
         const u32 front = yz == 0 ? base : 0;
         const u32 v = here.difference(y, z), v1 = at.x >= 1 ? before.difference(y, z) : front;
         const u32 v2 = at.x >= 2 ? second.difference(y, z) : front;
-        if (yz != 0) costs[yz] += cost(v);
-        costs[4 + yz] += cost(v - v1);
-        costs[8 + yz] += cost(v - v1 - (v1 - v2));
+        residuals[yz] = v;
+        residuals[4 + yz] = v - v1;
+        residuals[8 + yz] = v - v1 - (v1 - v2);
       }
+      cost += cost_of_each(residuals);
     }
-    if (lane_id() != 0) return;
+    if (lane_id() < 12 && cost != 0) atomicAdd(&record_.costs[lane_id()], cost);
+  }
+
+  // The bits of a block with each of the candidates, those of the i-th in lane i.
+  __device__ static u32 cost_of_each(const u32 (&residuals)[12]) {
+    u32 bits = 0;
+#pragma unroll
+    for (u32 i = 0; i < 12; ++i) {
+      const u32 all = __reduce_or_sync(kAllLanes, magnitude(static_cast<i32>(residuals[i])));
+      if (lane_id() == i) bits = all;
+    }
+    const u32 width = bit_width(bits);
+    u32 cost = width == 0 ? 0 : 8 + 32 * (width + 1);
+    const u32 narrow = __ballot_sync(kAllLanes, width == 1);
+    if (narrow == 0) return cost;
 #pragma unroll
     for (u32 i = 0; i < 12; ++i)
-      if (costs[i] != 0) atomicAdd(&record_.costs[i], costs[i]);
+      if ((narrow >> i & 1) != 0) {
+        const u32 sparse = cost_of_sparse(__ballot_sync(kAllLanes, residuals[i] != 0));
+        if (lane_id() == i) cost = sparse;
+      }
+    return cost;
   }
 
   // Without differences what is subtracted is 0, or the middle of the quanta if they are all on one side of it.

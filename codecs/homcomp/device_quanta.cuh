@@ -95,10 +95,14 @@ __device__ inline bool is_small(double rounded, double) {
 __device__ inline u32 low_word(float rounded) { return bits_of(rounded); }
 __device__ inline u32 low_word(double rounded) { return static_cast<u32>(__double2loint(rounded)); }
 
-// Any block. `value(i)` reads a value of it once more.
-template <class T, class Value>
-__device__ inline BlockMasks quantise_masked(u32* stage, u32 block, u32 valid, const Quantiser<T>& by,
-                                             FillValue<T> fill, Value&& value) {
+// Any block. Values that need quantise_again() are told apart.
+struct MaskedBlock {
+  BlockMasks masks;
+  u32 again;
+};
+template <class T>
+__device__ __noinline__ MaskedBlock quantise_masked(u32* stage, u32 block, u32 valid, Quantiser<T> by,
+                                                    FillValue<T> fill) {
   constexpr T kMagic = sizeof(T) == 4 ? T(0x1.8p23) : T(0x1.8p52), kLimit = static_cast<T>(kQuantumLimit);
   constexpr u32 kPiece = Stage<T>::kPiece;
   BlockMasks masks;
@@ -128,7 +132,15 @@ __device__ inline BlockMasks quantise_masked(u32* stage, u32 block, u32 valid, c
   for (u32 i = 0; i < 8; ++i)
     *reinterpret_cast<uint4*>(stage + Stage<T>::piece(block, i)) =
         uint4{quanta[4 * i], quanta[4 * i + 1], quanta[4 * i + 2], quanta[4 * i + 3]};
-  for (u32 bits = bad & in_range; bits != 0; bits &= bits - 1) {
+  return {masks, bad & in_range};
+}
+
+// `value(i)` reads a value of the block once more.
+template <class T, class Value>
+__device__ inline BlockMasks quantise_all(u32* stage, u32 block, u32 valid, const Quantiser<T>& by, FillValue<T> fill,
+                                          Value&& value) {
+  auto [masks, again] = quantise_masked(stage, block, valid, by, fill);
+  for (u32 bits = again; bits != 0; bits &= bits - 1) {
     const u32 i = static_cast<u32>(__ffs(static_cast<int>(bits)) - 1);
     u32 quantum;
     if (!quantise_again(value(i), by, quantum))
@@ -147,7 +159,7 @@ __device__ inline BlockMasks quantise_block(u32* stage, u32 block, u32 valid, co
   BlockMasks masks;
   if (!(fill.is_declared ? quantise_fast<true>(stage, block, by, fill, quanta, masks.reach)
                          : quantise_fast<false>(stage, block, by, fill, quanta, masks.reach)))
-    return quantise_masked(stage, block, valid, by, fill, value);
+    return quantise_all(stage, block, valid, by, fill, value);
 #pragma unroll
   for (u32 i = 0; i < 8; ++i)
     *reinterpret_cast<uint4*>(stage + Stage<T>::piece(block, i)) =
