@@ -15,7 +15,7 @@ class DecodeLoop {
     const T step = static_cast<T>(value_of<double>(*reinterpret_cast<const u64*>(call_.tables.payload)));
     u32 chunk = blockIdx.x, slot = 0;
     PlaceQuery<T> query(call_);
-    if (threadIdx.x < 32) {
+    if (is_finder()) {
       query.ask(chunk);
       note(query, chunk, 0);
     }
@@ -29,6 +29,9 @@ class DecodeLoop {
   }
 
  private:
+  // The warp that finds the next chunk's place: the last has the fewest words to sum.
+  __device__ static bool is_finder() { return threadIdx.x / 32 == kWarps - 1; }
+
   __device__ void note(const PlaceQuery<T>& query, u32 chunk, u32 slot) const {
     const ChunkPlace place = query.place();
     if (lane_id() != 0) return;
@@ -45,7 +48,7 @@ class DecodeLoop {
     const u32 next = chunk + gridDim.x;
     const bool has_next = next < call_.grid.chunks;
     PlaceQuery<T> query(call_);
-    if (threadIdx.x < 32 && has_next) query.ask(next);
+    if (is_finder() && has_next) query.ask(next);
     const ChunkPlace place = room_.places[slot];
     const DeviceBox flat = flat_box(call_.grid, chunk);
     const DeviceBox& box = kFlat ? flat : room_.boxes[slot];
@@ -55,7 +58,7 @@ class DecodeLoop {
       note_sums(coded.sum(room_.coded), room_.sums);
     else if (lane_id() == 0)
       room_.sums[threadIdx.x / 32] = WordSums{};
-    if (threadIdx.x < 32 && has_next) note(query, next, next_slot);
+    if (is_finder() && has_next) note(query, next, next_slot);
     __syncthreads();
     if (threadIdx.x == 0) tell_sums(room_.sums, call_.chunk_sums + chunk);
     bool good = place.is_good && place.words <= box.count * (sizeof(T) / 4);

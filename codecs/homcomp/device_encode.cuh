@@ -169,7 +169,7 @@ class ChunkEncoder {
     plane_ = 0;
     if (width_ == 1)
 #pragma unroll
-      for (unsigned i = 0; i < kBlock; ++i) plane_ |= sizes[i] << i;
+      for (unsigned i = 0; i < kBlock; ++i) plane_ += sizes[i] * (1u << i);
     code_ = width_ == 0 ? kZero : width_ == 1 ? sparse_code(plane_) : static_cast<u32>(kDense) + width_;
     if (has_vacant_) add_masks_to_code();
     count_parts();

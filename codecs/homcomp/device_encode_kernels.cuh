@@ -6,19 +6,19 @@
 namespace homz::homcomp::device {
 
 // Copies a coded chunk to its place, sums its words, and leaves room.sparse as zeros.
-template <class T>
+template <class T, bool kFlat>
 class CodedCopy {
  public:
   __device__ CodedCopy(const EncodeCall<T>& call, EncodeRoom<T>& room) : call_(call), room_(room), coded_(room.written) {}
 
-  __device__ void copy() {
+  // `place`: what was seen of it some time ago, in lane 0.
+  __device__ void copy(u64 place) {
     if ((threadIdx.x & ~31u) >= coded_.words && !coded_.has_exact) {  // nothing for this warp
       if (lane_id() == 0) room_.sums[threadIdx.x / 32] = WordSums{};
       return;
     }
-    u64 place = 0;
-    if (lane_id() == 0) place = wait_for_place(call_.places + coded_.chunk);
-    place = __shfl_sync(kAllLanes, place, 0);
+    if (lane_id() == 0 && place < kPlaced) place = wait_for_place(call_.places + coded_.chunk);
+    place = __shfl_sync(kAllLanes, place & kWordsMask, 0);
     to_ = reinterpret_cast<u32*>(call_.tables.payload + call_.tables.data) + place;
     if (coded_.main_words == 0)
       copy_raw();
@@ -48,16 +48,34 @@ class CodedCopy {
     if (coded_.has_exact) copy_exact();
   }
 
+  __device__ DeviceBox box() const {
+    return kFlat ? flat_box(call_.grid, coded_.chunk) : call_.grid.box(coded_.chunk);
+  }
+
+  // Four at a time, for they come from afar.
   __device__ void copy_exact() {
-    constexpr u32 kOfValue = sizeof(T) / 4;
-    const DeviceBox box = call_.grid.box(coded_.chunk);
+    constexpr u32 kOfValue = sizeof(T) / 4, kTogether = 4;
+    const DeviceBox box = this->box();
     u32 at = coded_.main_words + coded_.sparse_words + kOfValue * room_.exact_at[threadIdx.x];
-    for (u32 bits = room_.exact[threadIdx.x]; bits != 0; bits &= bits - 1, at += kOfValue)
-      put_value(at, call_.data[box.position(kBlock * threadIdx.x + static_cast<u32>(__ffs(static_cast<int>(bits)) - 1))]);
+    for (u32 bits = room_.exact[threadIdx.x]; bits != 0;) {
+      T values[kTogether];
+      u32 count = 0;
+#pragma unroll
+      for (u32 k = 0; k < kTogether; ++k)
+        if (bits != 0) {
+          values[k] = call_.data[box.position(kBlock * threadIdx.x + static_cast<u32>(__ffs(static_cast<int>(bits)) - 1))];
+          bits &= bits - 1;
+          ++count;
+        }
+#pragma unroll
+      for (u32 k = 0; k < kTogether; ++k)
+        if (k < count) put_value(at + kOfValue * k, values[k]);
+      at += kOfValue * count;
+    }
   }
 
   __device__ void copy_raw() {
-    const DeviceBox box = call_.grid.box(coded_.chunk);
+    const DeviceBox box = this->box();
     for (u32 n = threadIdx.x; n < box.count; n += kThreads) put_value(sizeof(T) / 4 * n, call_.data[box.position(n)]);
   }
 
@@ -92,7 +110,7 @@ class EncodeLoop {
       chunk = encode(chunk, parity, by, ticket, is_first);
     }
     __syncthreads();
-    copy_out();
+    copy_out(0);
     __syncthreads();
     tell();
   }
@@ -125,6 +143,7 @@ class EncodeLoop {
     ChunkEncoder<T, kFlat> encoder(call_, by, room_, kFlat ? flat : room_.boxes[parity], chunk);
     encoder.quantise();
     encoder.weigh_orders();
+    const u64 seen = is_first || lane_id() != 0 ? 0 : observe(call_.places + room_.written.chunk);
     draw(ticket, parity ^ 1);
     __syncthreads();
     encoder.choose_orders();
@@ -135,14 +154,14 @@ class EncodeLoop {
     if (next < call_.grid.chunks) load(next, parity ^ 1);
     encoder.place();
     if (threadIdx.x < 12) room_.trial.costs[threadIdx.x] = 0;
-    if (!is_first) copy_out();
+    if (!is_first) copy_out(seen);
     __syncthreads();
     if (!is_first) tell();
     encoder.write(residuals);
     return next;
   }
 
-  __device__ void copy_out() const { CodedCopy<T>(call_, room_).copy(); }
+  __device__ void copy_out(u64 seen) const { CodedCopy<T, kFlat>(call_, room_).copy(seen); }
   __device__ void tell() const {
     if (threadIdx.x == 0) tell_sums(room_.sums, call_.chunk_sums + room_.written.chunk);
   }

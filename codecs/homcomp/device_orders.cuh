@@ -89,13 +89,6 @@ class OrderTrial {
   __device__ static u32 cost_of_sparse(u32 plane) {
     return 8 + 8 * count_bits(sparse_code(plane)) + count_bits(plane);
   }
-  // The bits of a block, a residual a lane.
-  __device__ static u32 cost(u32 residual) {
-    const u32 width = bit_width(__reduce_or_sync(kAllLanes, magnitude(static_cast<i32>(residual))));
-    if (width != 1) return width == 0 ? 0 : 8 + 32 * (width + 1);
-    return cost_of_sparse(__ballot_sync(kAllLanes, residual != 0));
-  }
-
   __device__ void note_range(u32 sample, u32 quantum) const {
     quantum -= kBias<T>;
     const i32 low = __reduce_min_sync(kAllLanes, static_cast<i32>(quantum));
@@ -108,21 +101,19 @@ class OrderTrial {
   }
 
   __device__ void weigh_flat(u32 base) const {
-    u32 once = 0, twice = 0;
+    u32 cost = 0;  // lane 0: of differences taken once, lane 1: twice
+    const bool whole = end_ == kBlocks;  // then there are blocks in front of all those looked at
     for (u32 sample = threadIdx.x / 32; sample < samples_; sample += kWarps) {
       const u32 block = this->block(sample), lane = lane_id();
       const u32 here = number(block, lane);
-      u32 before = base, second = base;  // the quanta in front of it
-      if (block != 0 || lane >= 1) before = number(block - (lane < 1), lane - 1 & 31);
-      if (block != 0 || lane >= 2) second = number(block - (lane < 2), lane - 2 & 31);
-      const u32 slope = before - second;
-      once += cost(here - before);
-      twice += cost(here - before - slope);
+      u32 before = base, second = base;
+      if (whole || block != 0 || lane >= 1) before = number(block - (lane < 1), lane - 1 & 31);
+      if (whole || block != 0 || lane >= 2) second = number(block - (lane < 2), lane - 2 & 31);
+      const u32 residuals[2] = {here - before, here - before - (before - second)};
+      cost += cost_of_each(residuals);
       note_range(sample, here);
     }
-    if (lane_id() != 0 || once + twice == 0) return;
-    atomicAdd(&record_.costs[4], once);
-    atomicAdd(&record_.costs[8], twice);
+    if (lane_id() < 2 && cost != 0) atomicAdd(&record_.costs[4 + 4 * lane_id()], cost);
   }
 
   __device__ void weigh_all(u32 base) const {
@@ -152,11 +143,12 @@ class OrderTrial {
     if (lane_id() < 12 && cost != 0) atomicAdd(&record_.costs[lane_id()], cost);
   }
 
-  // The bits of a block with each of the candidates, those of the i-th in lane i.
-  __device__ static u32 cost_of_each(const u32 (&residuals)[12]) {
+  // The bits of a block with each of the candidates, a residual a lane; those of the i-th in lane i.
+  template <unsigned kCount>
+  __device__ static u32 cost_of_each(const u32 (&residuals)[kCount]) {
     u32 bits = 0;
 #pragma unroll
-    for (u32 i = 0; i < 12; ++i) {
+    for (u32 i = 0; i < kCount; ++i) {
       const u32 all = __reduce_or_sync(kAllLanes, magnitude(static_cast<i32>(residuals[i])));
       if (lane_id() == i) bits = all;
     }
@@ -165,7 +157,7 @@ class OrderTrial {
     const u32 narrow = __ballot_sync(kAllLanes, width == 1);
     if (narrow == 0) return cost;
 #pragma unroll
-    for (u32 i = 0; i < 12; ++i)
+    for (u32 i = 0; i < kCount; ++i)
       if ((narrow >> i & 1) != 0) {
         const u32 sparse = cost_of_sparse(__ballot_sync(kAllLanes, residuals[i] != 0));
         if (lane_id() == i) cost = sparse;

@@ -86,6 +86,9 @@ __device__ __noinline__ bool quantise_again(T x, Quantiser<T> by, u32& quantum) 
   return good;
 }
 
+__device__ inline float size_of_value(float value) { return fabsf(value); }
+__device__ inline double size_of_value(double value) { return fabs(value); }
+
 __device__ inline bool is_small(float, float quantum) { return fabsf(quantum) < 0x1p22f; }
 __device__ inline bool is_small(double rounded, double) {
   const i32 quantum = __double2loint(rounded);
@@ -116,18 +119,19 @@ __device__ __noinline__ MaskedBlock quantise_masked(u32* stage, u32 block, u32 v
       const T x = values[k], scaled = x * by.reciprocal, rounded = scaled + kMagic, quantum = rounded - kMagic;
       const T difference = x - quantum * by.step;
       const u32 bit = 1u << (kPiece * i + k);
-      if (scaled <= kLimit && scaled >= -kLimit) in_range |= bit;
-      if ((difference < 0 ? -difference : difference) <= by.safe && is_small(rounded, quantum)) good |= bit;
-      if (fill.is_declared && bits_of(x) == fill.bits) masks.fill |= bit;
+      if (size_of_value(scaled) <= kLimit) in_range |= bit;
+      const bool is_fill = fill.is_declared && bits_of(x) == fill.bits;
+      if (is_fill) masks.fill |= bit;
       quanta[kPiece * i + k] = low_word(rounded);
+      if (size_of_value(difference) <= by.safe && is_small(rounded, quantum) && !is_fill) {
+        good |= bit;
+        masks.reach |= magnitude(static_cast<i32>(low_word(rounded) - kBias<T>));
+      }
     }
   }
   masks.fill &= valid;
-  const u32 bad = valid & ~good & ~masks.fill, kept = valid & good & ~masks.fill;
+  const u32 bad = valid & ~(good | masks.fill);
   masks.exact = bad & ~in_range;
-#pragma unroll
-  for (u32 i = 0; i < kBlock; ++i)
-    if ((kept >> i & 1) != 0) masks.reach |= magnitude(static_cast<i32>(quanta[i] - kBias<T>));
 #pragma unroll
   for (u32 i = 0; i < 8; ++i)
     *reinterpret_cast<uint4*>(stage + Stage<T>::piece(block, i)) =
