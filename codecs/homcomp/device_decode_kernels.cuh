@@ -86,8 +86,12 @@ class DecodeLoop {
   DecodeRoom<T>& room_;
 };
 
+// CTAs of a multiprocessor.
 template <class T, bool kFlat>
-__global__ void __launch_bounds__(kThreads, kCtas<T>) decode_chunks(const __grid_constant__ DecodeCall<T> call) {
+inline constexpr unsigned kDecodingCtas = sizeof(T) == 8 ? 4 : kFlat ? 6 : 5;
+
+template <class T, bool kFlat>
+__global__ void __launch_bounds__(kThreads, kDecodingCtas<T, kFlat>) decode_chunks(const __grid_constant__ DecodeCall<T> call) {
   extern __shared__ uint4 memory[];
   let_next_start();
   if (blockIdx.x == 0 && threadIdx.x == 0 && call.fault != nullptr) *static_cast<volatile u32*>(call.fault) = 0;

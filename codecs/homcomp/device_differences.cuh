@@ -78,10 +78,11 @@ struct Differences {
 
   // The same for four values of a row.
   __device__ void subtract_piece(u32 n, bool has_y, bool has_z, u32& a, u32& b, u32& c, u32& d) const {
+    const u32 front = base();
     const auto subtract = [&](bool is_there, u32 back, u32 sign) {
-      uint4 piece{base(), base(), base(), base()};
-      if (is_there)
-        piece = *reinterpret_cast<const uint4*>(words + Stage<T>::piece((n - back) >> 5, (n - back) >> 2 & 7));
+      const u32 at = is_there ? n - back : n;
+      uint4 piece = *reinterpret_cast<const uint4*>(words + Stage<T>::piece(at >> 5, at >> 2 & 7));
+      if (!is_there) piece = uint4{front, front, front, front};
       a -= piece.x * sign, b -= piece.y * sign, c -= piece.z * sign, d -= piece.w * sign;
     };
     if (orders.y != 0) subtract(has_y, box.row, 1);

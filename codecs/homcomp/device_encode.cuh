@@ -38,6 +38,7 @@ struct WarpTotals {
 struct Coded {
   u32 chunk, words;
   u32 main_words, sparse_words;  // without exact values, which stay in the field until then; 0 for a raw one
+  u32 at;                        // in room.coded
   bool has_exact;
 };
 
@@ -45,30 +46,43 @@ template <class T>
 struct EncodeRoom {  // shared memory
   // Of head, masks and planes; a chunk is smaller than its values.
   static constexpr unsigned kCodedWords = std::min(Stage<T>::kWords, kBlocks * 35 + ChunkHead::kMax / 4 + 1);
-  alignas(128) u32 words[Stage<T>::kWords];  // values, then quanta
-  u32 coded[kCodedWords];                    // head, masks and planes
-  u32 sparse[kBlocks + kChunk / 32 + 4];     // magnitudes and signs; zeros beyond
+  static constexpr unsigned kHalf = kCodedWords / 2;
+  alignas(128) u32 words[Stage<T>::kWords];   // values, then quanta
+  u32 coded[kCodedWords];                     // head, masks and planes; small chunks take the halves in turn
+  u32 sparse[2][kBlocks + kChunk / 32 + 4];   // magnitudes and signs; zeros beyond
   u32 exact[kBlocks], exact_at[kBlocks];     // masks, and exact values in front
   u32 vacant[kBlocks];
   u32 kept[kWarps], zeros[kWarps], all_fills[kWarps];  // blocks: with quanta of their own, with these codes
   TrialRecord trial;
   WarpTotals totals[kWarps];
   WordSums sums[kWarps];
+  Quantiser<T> by;
   DeviceBox boxes[2];
-  Coded written;
+  Coded written[2];
   u32 next;
 };
+
+// CTAs of a multiprocessor: one more of f32 would fit into its shared memory, but would have too few registers.
+template <class T>
+inline constexpr unsigned kEncodingCtas = sizeof(T) == 4 ? 5 : 4;
+inline constexpr unsigned kSharedMemory = 228 * 1024, kSharedOfSystem = 1024;  // of a multiprocessor, of each CTA
+static_assert(kEncodingCtas<double> * (sizeof(EncodeRoom<double>) + kSharedOfSystem) <= kSharedMemory);
 
 template <class T, bool kFlat>
 class ChunkEncoder {
  public:
-  __device__ ChunkEncoder(const EncodeCall<T>& call, const Quantiser<T>& by, EncodeRoom<T>& room,
-                          const DeviceBox& box, u32 chunk)
-      : call_(call), by_(by), room_(room), box_(box), chunk_(chunk), valid_(box.valid(threadIdx.x)) {}
+  __device__ ChunkEncoder(const EncodeCall<T>& call, EncodeRoom<T>& room, const DeviceBox& box,
+                          u32 chunk, u32 parity)
+      : call_(call),
+        room_(room),
+        box_(box),
+        chunk_(chunk),
+        parity_(parity),
+        valid_(box.valid(threadIdx.x)) {}
 
   // From the values in room.words to the sizes of the parts, in steps between which the CTA meets.
   __device__ void quantise() {
-    masks_ = quantise_block(room_.words, threadIdx.x, valid_, by_, call_.fill,
+    masks_ = quantise_block(room_.words, threadIdx.x, valid_, room_.by, call_.fill,
                             [&](u32 i) { return call_.data[box_.position(kBlock * threadIdx.x + i)]; });
     const u32 vacant = masks_.fill | masks_.exact;
     has_vacant_ = __syncthreads_or(vacant != 0) != 0;
@@ -129,13 +143,20 @@ class ChunkEncoder {
     *call_.tables.size(chunk_) = static_cast<std::uint16_t>(is_raw_ ? 0 : words_);
   }
 
+  // Whether it can be written while the chunk before is still copied.
+  __device__ bool fits_beside(const Coded& before) const {
+    return words_ <= EncodeRoom<T>::kHalf && before.words <= EncodeRoom<T>::kHalf && !before.has_exact;
+  }
+
   // To room.coded.
   __device__ void write(const u32 (&sizes)[kBlock]) const {
+    const u32 at = words_ <= EncodeRoom<T>::kHalf ? parity_ * EncodeRoom<T>::kHalf : 0;
     if (threadIdx.x == 0)
-      room_.written = Coded{chunk_, words_, is_raw_ ? 0 : main_words_, is_raw_ ? 0 : sparse_words_, all_.exact != 0};
+      room_.written[parity_] =
+          Coded{chunk_, words_, is_raw_ ? 0 : main_words_, is_raw_ ? 0 : sparse_words_, at, all_.exact != 0};
     if (is_raw_) return;
-    write_head();
-    write_block(sizes);
+    write_head(room_.coded + at);
+    write_block(room_.coded + at, sizes);
   }
 
  private:
@@ -248,8 +269,8 @@ class ChunkEncoder {
 
   // ---- The chunk
 
-  __device__ void write_head() const {
-    std::byte* const head = reinterpret_cast<std::byte*>(room_.coded);
+  __device__ void write_head(u32* coded) const {
+    std::byte* const head = reinterpret_cast<std::byte*>(coded);
     const u32 top = all_.top();
     if (threadIdx.x == 0) {
       u32 reach = 0;
@@ -257,8 +278,8 @@ class ChunkEncoder {
       const u32 flags = orders_.x | (orders_.y != 0 ? ChunkHead::kOrderY : 0) |
                         (orders_.z != 0 ? ChunkHead::kOrderZ : 0) | (orders_.base != 0 ? ChunkHead::kHasBase : 0) |
                         (is_else_fill_ ? ChunkHead::kElseFill : 0);
-      room_.coded[0] = flags | bit_width(reach) << 8 | top << 16;
-      if (orders_.base != 0) room_.coded[1] = static_cast<u32>(orders_.base);
+      coded[0] = flags | bit_width(reach) << 8 | top << 16;
+      if (orders_.base != 0) coded[1] = static_cast<u32>(orders_.base);
       for (u32 at = head_bytes_; at % 4 != 0; ++at) head[at] = std::byte{0};
     }
     const u32 bitmap = coded_ >> (lane_id() & 24) & 0xff;
@@ -268,8 +289,8 @@ class ChunkEncoder {
       head[codes_at_ + codes_before_ + count_bits(coded_ & lanes_before())] = static_cast<std::byte>(code_);
   }
 
-  __device__ void write_block(const u32 (&sizes)[kBlock]) const {
-    u32* to = room_.coded + (head_bytes_ + 3) / 4 + before_.words();
+  __device__ void write_block(u32* coded, const u32 (&sizes)[kBlock]) const {
+    u32* to = coded + (head_bytes_ + 3) / 4 + before_.words();
     if (has_vacant_) {
       room_.exact[threadIdx.x] = masks_.exact;
       room_.exact_at[threadIdx.x] = before_.exact;
@@ -280,8 +301,8 @@ class ChunkEncoder {
       *to = signs_;
       write_planes(sizes, width_, to + 1);
     } else if (width_ == 1) {
-      put_bits(room_.sparse, 8 * before_.bytes(), close_up(plane_, code_));
-      put_bits(room_.sparse, 8 * all_.bytes() + before_.sign_bits(), bits_where(signs_, plane_));
+      put_bits(room_.sparse[parity_], 8 * before_.bytes(), close_up(plane_, code_));
+      put_bits(room_.sparse[parity_], 8 * all_.bytes() + before_.sign_bits(), bits_where(signs_, plane_));
     }
   }
 
@@ -298,10 +319,9 @@ class ChunkEncoder {
   }
 
   const EncodeCall<T>& call_;
-  const Quantiser<T>& by_;
   EncodeRoom<T>& room_;
   const DeviceBox& box_;
-  const u32 chunk_, valid_;
+  const u32 chunk_, parity_, valid_;
   Orders orders_;
   BlockMasks masks_;
   bool has_vacant_, is_raw_, is_else_fill_ = false;

@@ -5,11 +5,12 @@
 
 namespace homz::homcomp::device {
 
-// Copies a coded chunk to its place, sums its words, and leaves room.sparse as zeros.
+// Copies a coded chunk to its place, sums its words, and leaves zeros in room.sparse.
 template <class T, bool kFlat>
 class CodedCopy {
  public:
-  __device__ CodedCopy(const EncodeCall<T>& call, EncodeRoom<T>& room) : call_(call), room_(room), coded_(room.written) {}
+  __device__ CodedCopy(const EncodeCall<T>& call, EncodeRoom<T>& room, u32 parity)
+      : call_(call), room_(room), coded_(room.written[parity]), sparse_(room.sparse[parity]) {}
 
   // `place`: what was seen of it some time ago, in lane 0.
   __device__ void copy(u64 place) {
@@ -40,10 +41,10 @@ class CodedCopy {
 
   __device__ void copy_coded() {
 #pragma unroll 4
-    for (u32 i = threadIdx.x; i < coded_.main_words; i += kThreads) put(i, room_.coded[i]);
+    for (u32 i = threadIdx.x; i < coded_.main_words; i += kThreads) put(i, room_.coded[coded_.at + i]);
     for (u32 i = threadIdx.x; i < coded_.sparse_words; i += kThreads) {
-      put(coded_.main_words + i, room_.sparse[i]);
-      room_.sparse[i] = 0;
+      put(coded_.main_words + i, sparse_[i]);
+      sparse_[i] = 0;
     }
     if (coded_.has_exact) copy_exact();
   }
@@ -82,6 +83,7 @@ class CodedCopy {
   const EncodeCall<T>& call_;
   EncodeRoom<T>& room_;
   const Coded coded_;
+  u32* const sparse_;
   u32* to_;
   WordSums sums_;
 };
@@ -93,30 +95,27 @@ class EncodeLoop {
   __device__ EncodeLoop(const EncodeCall<T>& call, EncodeRoom<T>& room) : call_(call), room_(room) {}
 
   __device__ void run() {
-    for (u32 i = threadIdx.x; i < sizeof(room_.sparse) / 4; i += kThreads) room_.sparse[i] = 0;
+    for (u32 i = threadIdx.x; i < sizeof(room_.sparse) / 4; i += kThreads) (&room_.sparse[0][0])[i] = 0;
     if (threadIdx.x < 12) room_.trial.costs[threadIdx.x] = 0;
-    draw(atomics_ticket(), 0);
+    draw(draw_ticket(), 0);
+    if (threadIdx.x == 32)
+      room_.by = quantiser_for(static_cast<T>(value_of<double>(call_.call->step_bits)), call_.rule.abs_error);
     __syncthreads();
     if (room_.next == 0) return add_up();
-    const Quantiser<T> by =
-        quantiser_for(static_cast<T>(value_of<double>(call_.call->step_bits)), call_.rule.abs_error);
-    u32 parity = 0, chunk = room_.next - 1;
+    u32 round = 0, chunk = room_.next - 1;
     if (chunk >= call_.grid.chunks) return;
     load(chunk, 0);
-    for (bool is_first = true; chunk < call_.grid.chunks; is_first = false, parity ^= 1) {
-      const u32 ticket = atomics_ticket();
-      wait_for_copies();
-      __syncwarp();
-      chunk = encode(chunk, parity, by, ticket, is_first);
+    for (;; ++round) {
+      const u32 next = step(chunk, round);
+      if (chunk >= call_.grid.chunks) break;
+      chunk = next;
     }
     __syncthreads();
-    copy_out(0);
-    __syncthreads();
-    tell();
+    tell(round - 1);
   }
 
  private:
-  __device__ u32 atomics_ticket() const { return threadIdx.x == 0 ? atomicAdd(&call_.call->ticket, 1) : 0; }
+  __device__ u32 draw_ticket() const { return threadIdx.x == 0 ? atomicAdd(&call_.call->ticket, 1) : 0; }
 
   __device__ void draw(u32 ticket, u32 parity) const {
     if (threadIdx.x != 0) return;
@@ -137,33 +136,47 @@ class EncodeLoop {
       load_values(call_.grid, room_.boxes[parity], call_.data, room_.words);
   }
 
-  // One chunk up to its coded form, and the chunk before to the payload. Returns the next chunk.
-  __device__ u32 encode(u32 chunk, u32 parity, const Quantiser<T>& by, u32 ticket, bool is_first) const {
+  // One chunk up to its coded form, if there is one left, and the chunk before to the payload. Returns the next chunk.
+  __device__ u32 step(u32 chunk, u32 round) const {
+    const u32 parity = round & 1;
+    const bool is_first = round == 0, is_chunk = chunk < call_.grid.chunks;
     const DeviceBox flat = flat_box(call_.grid, chunk);
-    ChunkEncoder<T, kFlat> encoder(call_, by, room_, kFlat ? flat : room_.boxes[parity], chunk);
-    encoder.quantise();
-    encoder.weigh_orders();
-    const u64 seen = is_first || lane_id() != 0 ? 0 : observe(call_.places + room_.written.chunk);
-    draw(ticket, parity ^ 1);
+    ChunkEncoder<T, kFlat> encoder(call_, room_, kFlat ? flat : room_.boxes[parity], chunk, parity);
+    u32 next = 0, residuals[kBlock];
+    u64 seen = 0;  // of the place of the chunk before
+    if (is_chunk) {
+      const u32 ticket = draw_ticket();
+      wait_for_copies();
+      __syncwarp();
+      encoder.quantise();
+      if (round >= 2) tell(round - 2);  // copied in the last round, and all warps have added theirs
+      encoder.weigh_orders();
+      if (!is_first && lane_id() == 0) seen = observe(call_.places + room_.written[parity ^ 1].chunk);
+      draw(ticket, parity ^ 1);
+      __syncthreads();
+      encoder.choose_orders();
+      encoder.take_differences(residuals);
+    } else {
+      __syncthreads();
+      if (round >= 2) tell(round - 2);
+    }
     __syncthreads();
-    encoder.choose_orders();
-    u32 residuals[kBlock];
-    encoder.take_differences(residuals);
-    __syncthreads();
-    const u32 next = room_.next - 1;
-    if (next < call_.grid.chunks) load(next, parity ^ 1);
-    encoder.place();
-    if (threadIdx.x < 12) room_.trial.costs[threadIdx.x] = 0;
-    if (!is_first) copy_out(seen);
-    __syncthreads();
-    if (!is_first) tell();
+    if (is_chunk) {
+      next = room_.next - 1;
+      if (next < call_.grid.chunks) load(next, parity ^ 1);
+      encoder.place();
+      if (threadIdx.x < 12) room_.trial.costs[threadIdx.x] = 0;
+    }
+    if (!is_first) CodedCopy<T, kFlat>(call_, room_, parity ^ 1).copy(seen);
+    if (!is_chunk) return next;
+    if (!is_first && !encoder.fits_beside(room_.written[parity ^ 1])) __syncthreads();
     encoder.write(residuals);
     return next;
   }
 
-  __device__ void copy_out(u64 seen) const { CodedCopy<T, kFlat>(call_, room_).copy(seen); }
-  __device__ void tell() const {
-    if (threadIdx.x == 0) tell_sums(room_.sums, call_.chunk_sums + room_.written.chunk);
+  // The sums of the chunk of a round.
+  __device__ void tell(u32 round) const {
+    if (threadIdx.x == 0) tell_sums(room_.sums, call_.chunk_sums + room_.written[round & 1].chunk);
   }
 
   const EncodeCall<T>& call_;
@@ -171,7 +184,7 @@ class EncodeLoop {
 };
 
 template <class T, bool kFlat>
-__global__ void __launch_bounds__(kThreads, kCtas<T>) encode_chunks(const __grid_constant__ EncodeCall<T> call) {
+__global__ void __launch_bounds__(kThreads, kEncodingCtas<T>) encode_chunks(const __grid_constant__ EncodeCall<T> call) {
   extern __shared__ uint4 memory[];
   let_next_start();
   wait_for_last();

@@ -131,10 +131,6 @@ inline DeviceGrid device_grid(const Grid& grid) {
   return to;
 }
 
-// CTAs of a multiprocessor that its shared memory has room for.
-template <class T>
-inline constexpr unsigned kCtas = sizeof(T) == 4 ? 6 : 4;
-
 // A kernel may be launched while the one before it ends: the latter lets it, and it waits for all that the latter writes.
 __device__ inline void let_next_start() {
 #if __CUDA_ARCH__ >= 900
@@ -188,7 +184,7 @@ __device__ inline void wait_for_copies() { asm volatile("cp.async.wait_all;" :::
 
 // The values of the warp's 32 blocks to `stage`, whatever the box; zeros behind the last. To be waited for.
 template <class T>
-__device__ inline void load_box(const DeviceBox& box, const T* data, u32* stage) {
+__device__ __noinline__ void load_box(DeviceBox box, const T* data, u32* stage) {
   const u32 warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   if (has_whole_pieces(box, data)) {
     constexpr u32 kPiece = Stage<T>::kPiece, kOfBlock = kBlock / kPiece;
@@ -218,7 +214,7 @@ __device__ inline void load_box(const DeviceBox& box, const T* data, u32* stage)
 
 // The way back.
 template <class T>
-__device__ inline void store_box(const DeviceBox& box, const u32* stage, T* data) {
+__device__ __noinline__ void store_box(DeviceBox box, const u32* stage, T* data) {
   const u32 warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   if (has_whole_pieces(box, data)) {
     constexpr u32 kPiece = Stage<T>::kPiece, kOfBlock = kBlock / kPiece;

@@ -24,12 +24,10 @@ inline constexpr u32 kBias = sizeof(T) == 4 ? 0x4b400000u : 0;  // the bits of 1
 
 // The nearest quanta of a block of f32, if all of them are below 2^22 and keep the bound: adding 1.5 x 2^23 rounds
 // to even and leaves the integer in the low bits.
-template <bool kHasFill>
 __device__ inline bool quantise_fast(const u32* stage, u32 block, const Quantiser<float>& by,
-                                     FillValue<float> fill, u32 (&quanta)[kBlock], u32& reach) {
+                                     u32 (&quanta)[kBlock], u32& reach) {
   constexpr float kMagic = 0x1.8p23f;
   float largest = 0, worst = 0;
-  bool is_hit = false;
 #pragma unroll
   for (u32 i = 0; i < 8; ++i) {
     const uint4 piece = *reinterpret_cast<const uint4*>(stage + Stage<float>::piece(block, i));
@@ -42,18 +40,16 @@ __device__ inline bool quantise_fast(const u32* stage, u32 block, const Quantise
       worst = fmaxf(worst, fabsf(x - quantum * by.step));
       asm("max.NaN.f32 %0, %0, %1;" : "+f"(largest) : "f"(fabsf(quantum)));  // a NaN stays
       quanta[4 * i + k] = bits_of(rounded);
-      if (kHasFill) is_hit |= bits[k] == fill.bits;
     }
   }
   reach = static_cast<u32>(static_cast<i32>(largest));
-  return largest < 0x1p22f && worst <= by.safe && !is_hit;
+  return largest < 0x1p22f && worst <= by.safe;
 }
 
 // Likewise for f64: adding 1.5 x 2^52 leaves 32 bits of the integer in the low word, and the high word tells whether
 // they are all of it.
-template <bool kHasFill>
 __device__ inline bool quantise_fast(const u32* stage, u32 block, const Quantiser<double>& by,
-                                     FillValue<double> fill, u32 (&quanta)[kBlock], u32& reach) {
+                                     u32 (&quanta)[kBlock], u32& reach) {
   constexpr double kMagic = 0x1.8p52;
   bool is_bad = false;
   u32 excess = 0;
@@ -71,7 +67,6 @@ __device__ inline bool quantise_fast(const u32* stage, u32 block, const Quantise
       excess |= static_cast<u32>(__double2hiint(rounded) ^ (0x43380000 + (quantum >> 31)));
       reach |= magnitude(quantum);
       quanta[2 * i + k] = static_cast<u32>(quantum);
-      if (kHasFill) is_bad |= bits_of(x) == fill.bits;
     }
   }
   return !is_bad && excess == 0 && reach < static_cast<u32>(kQuantumLimit);
@@ -139,6 +134,22 @@ __device__ __noinline__ MaskedBlock quantise_masked(u32* stage, u32 block, u32 v
   return {masks, bad & in_range};
 }
 
+// Which values of a block are the fill value.
+template <class T>
+__device__ inline u32 find_fill(const u32* stage, u32 block, FillValue<T> fill) {
+  constexpr u32 kPiece = Stage<T>::kPiece;
+  u32 found = 0;
+#pragma unroll
+  for (u32 i = 0; i < kBlock / kPiece; ++i) {
+    alignas(16) BitsOf<T> bits[kPiece];
+    *reinterpret_cast<uint4*>(bits) = *reinterpret_cast<const uint4*>(stage + Stage<T>::piece(block, i));
+#pragma unroll
+    for (u32 k = 0; k < kPiece; ++k)
+      if (bits[k] == fill.bits) found |= 1u << (kPiece * i + k);
+  }
+  return found;
+}
+
 // `value(i)` reads a value of the block once more.
 template <class T, class Value>
 __device__ inline BlockMasks quantise_all(u32* stage, u32 block, u32 valid, const Quantiser<T>& by, FillValue<T> fill,
@@ -161,8 +172,11 @@ __device__ inline BlockMasks quantise_block(u32* stage, u32 block, u32 valid, co
                                             FillValue<T> fill, Value&& value) {
   u32 quanta[kBlock];
   BlockMasks masks;
-  if (!(fill.is_declared ? quantise_fast<true>(stage, block, by, fill, quanta, masks.reach)
-                         : quantise_fast<false>(stage, block, by, fill, quanta, masks.reach)))
+  if (fill.is_declared) {
+    masks.fill = find_fill(stage, block, fill) & valid;
+    if (masks.fill == valid) return masks;  // whatever the quanta, they are settled later
+  }
+  if (masks.fill != 0 || !quantise_fast(stage, block, by, quanta, masks.reach))
     return quantise_all(stage, block, valid, by, fill, value);
 #pragma unroll
   for (u32 i = 0; i < 8; ++i)
