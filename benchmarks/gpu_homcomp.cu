@@ -1,5 +1,5 @@
-// Rates of homcomp on the device, as fractions of the copy bandwidth of the same card, and times of small messages.
-// Usage: gpu_homcomp [megabytes] [first row] [last row]
+// Rates of homcomp on the device, as fractions of the copy bandwidth of the same card, and times of small
+// messages. Usage: gpu_homcomp [megabytes] [first row] [last row]
 #include <cuda_runtime.h>
 #include <curand_kernel.h>
 
@@ -117,14 +117,16 @@ struct Row {
 };
 
 template <class T>
-void measure(const Row& row, Field field, unsigned dim, double copy_rate, const Memory& data, const Memory& values) {
+void measure(const Row& row, Field field, unsigned dim, double copy_rate, const Memory& data,
+             const Memory& values) {
   Encoding encoding;
   encoding.field = field;
   encoding.abs_error = row.bound;
   if (row.data == Data::masked) encoding.fill_bits = bits_of(static_cast<T>(-9999));
   const homcomp::Plan plan{dim, true, 0};
   const auto footprint = *homcomp::device_footprint(encoding, plan);
-  const Memory payload(footprint.max_payload), scratch(std::max(footprint.encode_scratch, footprint.decode_scratch));
+  const Memory payload(footprint.max_payload),
+      scratch(std::max(footprint.encode_scratch, footprint.decode_scratch));
   const Memory encoded(sizeof(Encoded)), fault(4);
   const Bytes field_data = data.bytes().first(field.bytes()), out = values.bytes().first(field.bytes());
   const double encode_ms = time_of([&] {
@@ -140,10 +142,12 @@ void measure(const Row& row, Field field, unsigned dim, double copy_rate, const 
   std::uint32_t code = 0;
   check(cudaMemcpy(&code, fault.at, 4, cudaMemcpyDeviceToHost));
   const double size = static_cast<double>(field.bytes()), moved = size + static_cast<double>(made.bytes);
-  std::printf("%-11s %-8s %s %dD  ratio %7.2f  encode %6.0f GB/s %5.1f %%  decode %6.0f GB/s %5.1f %%  fault %u\n",
-              kNames[static_cast<int>(row.data)], row.label, sizeof(T) == 4 ? "f32" : "f64", dim,
-              size / static_cast<double>(made.bytes), size / encode_ms * 1e-6, 100 * moved / encode_ms * 1e-6 / copy_rate,
-              size / decode_ms * 1e-6, 100 * moved / decode_ms * 1e-6 / copy_rate, code);
+  std::printf(
+      "%-11s %-8s %s %dD  ratio %7.2f  encode %6.0f GB/s %5.1f %%  decode %6.0f GB/s %5.1f %%  fault %u\n",
+      kNames[static_cast<int>(row.data)], row.label, sizeof(T) == 4 ? "f32" : "f64", dim,
+      size / static_cast<double>(made.bytes), size / encode_ms * 1e-6,
+      100 * moved / encode_ms * 1e-6 / copy_rate, size / decode_ms * 1e-6,
+      100 * moved / decode_ms * 1e-6 / copy_rate, code);
   std::fflush(stdout);
 }
 
@@ -160,7 +164,8 @@ void measure_small(const Memory& data, const Memory& values, double copy_rate) {
     const auto begin = std::chrono::steady_clock::now();
     do_nothing<<<1, 32, 0, stream>>>();
     check(cudaStreamSynchronize(stream));
-    empty_us.push_back(std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - begin).count());
+    empty_us.push_back(
+        std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - begin).count());
   }
   std::printf("an empty kernel: %.1f us\n", median(empty_us));
   for (std::size_t size = 1 << 16; size <= std::size_t{1} << 24; size *= 4) {
@@ -169,32 +174,36 @@ void measure_small(const Memory& data, const Memory& values, double copy_rate) {
     encoding.abs_error = 1e-4;
     const homcomp::Plan plan{1, true, 0};
     const auto footprint = *homcomp::device_footprint(encoding, plan);
-    const Memory payload(footprint.max_payload), scratch(footprint.encode_scratch), encoded(sizeof(Encoded)), fault(4);
+    const Memory payload(footprint.max_payload), scratch(footprint.encode_scratch), encoded(sizeof(Encoded)),
+        fault(4);
     std::vector<double> encode_us, decode_us;
     Encoded made;
     for (int i = 0; i < 60; ++i) {
       check(cudaStreamSynchronize(stream));
       auto begin = std::chrono::steady_clock::now();
-      require(homcomp::encode_on_device(encoding, plan, data.bytes().first(size), payload.bytes(), scratch.bytes(),
-                                        static_cast<Encoded*>(encoded.at), device(stream)));
+      require(homcomp::encode_on_device(encoding, plan, data.bytes().first(size), payload.bytes(),
+                                        scratch.bytes(), static_cast<Encoded*>(encoded.at), device(stream)));
       check(cudaStreamSynchronize(stream));
       auto end = std::chrono::steady_clock::now();
       if (i >= 5) encode_us.push_back(std::chrono::duration<double, std::micro>(end - begin).count());
       check(cudaMemcpy(&made, encoded.at, sizeof(made), cudaMemcpyDeviceToHost));
       begin = std::chrono::steady_clock::now();
-      require(homcomp::decode_on_device(encoding, plan, payload.bytes().first(made.bytes), values.bytes().first(size),
-                                        scratch.bytes(), device(stream, static_cast<std::uint32_t*>(fault.at))));
+      require(homcomp::decode_on_device(encoding, plan, payload.bytes().first(made.bytes),
+                                        values.bytes().first(size), scratch.bytes(),
+                                        device(stream, static_cast<std::uint32_t*>(fault.at))));
       check(cudaStreamSynchronize(stream));
       end = std::chrono::steady_clock::now();
       if (i >= 5) decode_us.push_back(std::chrono::duration<double, std::micro>(end - begin).count());
     }
-    std::printf("small %8zu bytes: encode %6.1f us, decode %6.1f us\n", size, median(encode_us), median(decode_us));
+    std::printf("small %8zu bytes: encode %6.1f us, decode %6.1f us\n", size, median(encode_us),
+                median(decode_us));
   }
   check(cudaStreamDestroy(stream));
 }
 
 template <class T>
-void measure_flat(const std::vector<Row>& rows, std::size_t bytes, double copy_rate, const Memory& data, const Memory& values) {
+void measure_flat(const std::vector<Row>& rows, std::size_t bytes, double copy_rate, const Memory& data,
+                  const Memory& values) {
   const std::size_t n = bytes / sizeof(T);
   for (const Row& row : rows) {
     fill(static_cast<T*>(data.at), n, row.data, 645);
@@ -211,14 +220,15 @@ int main(int argc, char** argv) {
   check(cudaGetDeviceProperties(&properties, 0));
   const Memory data(bytes), values(bytes);
   fill(static_cast<float*>(data.at), bytes / 4, Data::normal, 645);
-  const double copy_ms = time_of([&] { check(cudaMemcpyAsync(values.at, data.at, bytes, cudaMemcpyDeviceToDevice)); });
+  const double copy_ms =
+      time_of([&] { check(cudaMemcpyAsync(values.at, data.at, bytes, cudaMemcpyDeviceToDevice)); });
   const double copy_rate = 2.0 * static_cast<double>(bytes) / copy_ms * 1e-6;
   std::printf("%s, copy %.0f GB/s\n", properties.name, copy_rate);
   // Ranges of the data: normal 11.5, walk 22, smooth 3.
-  const std::vector<Row> rows = {{Data::normal, 1e-4, "abs 1e-4"}, {Data::normal, 11.5e-3, "rel 1e-3"},
+  const std::vector<Row> rows = {{Data::normal, 1e-4, "abs 1e-4"},    {Data::normal, 11.5e-3, "rel 1e-3"},
                                  {Data::normal, 11.5e-2, "rel 1e-2"}, {Data::walk, 1e-4, "abs 1e-4"},
-                                 {Data::walk, 22e-3, "rel 1e-3"}, {Data::walk, 22e-2, "rel 1e-2"},
-                                 {Data::smooth, 1e-4, "abs 1e-4"}, {Data::smooth, 3e-3, "rel 1e-3"},
+                                 {Data::walk, 22e-3, "rel 1e-3"},     {Data::walk, 22e-2, "rel 1e-2"},
+                                 {Data::smooth, 1e-4, "abs 1e-4"},    {Data::smooth, 3e-3, "rel 1e-3"},
                                  {Data::smooth, 3e-2, "rel 1e-2"}};
   const auto wants = [&](char what) { return which.find(what) != std::string::npos; };
   if (wants('f')) measure_flat<float>(rows, bytes, copy_rate, data, values);
@@ -233,9 +243,12 @@ int main(int argc, char** argv) {
     const std::uint64_t n = 640ull * 640 * 640;
     if (4 * n <= bytes) {
       fill(static_cast<float*>(data.at), n, Data::cube, side);
-      for (const Row& row : {Row{Data::cube, 1e-4, "abs 1e-4"}, Row{Data::cube, 3e-3, "rel 1e-3"}, Row{Data::cube, 3e-2, "rel 1e-2"}}) {
-        measure<float>(row, *Field::make(Dtype::f32, std::vector<std::uint64_t>{640, 640, 640}), 3, copy_rate, data, values);
-        measure<float>(row, *Field::make(Dtype::f32, std::vector<std::uint64_t>{640, 640, 640}), 2, copy_rate, data, values);
+      for (const Row& row : {Row{Data::cube, 1e-4, "abs 1e-4"}, Row{Data::cube, 3e-3, "rel 1e-3"},
+                             Row{Data::cube, 3e-2, "rel 1e-2"}}) {
+        measure<float>(row, *Field::make(Dtype::f32, std::vector<std::uint64_t>{640, 640, 640}), 3, copy_rate,
+                       data, values);
+        measure<float>(row, *Field::make(Dtype::f32, std::vector<std::uint64_t>{640, 640, 640}), 2, copy_rate,
+                       data, values);
       }
     }
   }

@@ -1,11 +1,10 @@
 // The host's side of homcomp on the device: memory is carved, kernels are chosen and enqueued.
-#include "codecs/homcomp/device.hpp"
-
 #include <cuda_runtime.h>
 
 #include <array>
 #include <mutex>
 
+#include "codecs/homcomp/device.hpp"
 #include "codecs/homcomp/device_decode_kernels.cuh"
 #include "codecs/homcomp/device_encode_kernels.cuh"
 
@@ -28,15 +27,19 @@ Scratch carve_encode(Arena& arena, const Layout& layout) {
   return scratch;
 }
 
-WordSums* carve_decode(Arena& arena, const Layout& layout) { return arena.take<WordSums>(layout.chunks); }
+WordSums* carve_decode(Arena& arena, const Layout& layout) {
+  return arena.take<WordSums>(layout.chunks);
+}
 
 Status check(cudaError_t error, const char* what) {
   if (error == cudaSuccess) return Status();
-  return Status(Code::internal, std::string("homcomp on the device: ") + what + ": " + cudaGetErrorString(error));
+  return Status(Code::internal,
+                std::string("homcomp on the device: ") + what + ": " + cudaGetErrorString(error));
 }
 
 Status check_alignment(const void* data, std::size_t value_bytes, const void* payload) {
-  if (reinterpret_cast<std::uintptr_t>(data) % value_bytes == 0 && reinterpret_cast<std::uintptr_t>(payload) % 8 == 0)
+  if (reinterpret_cast<std::uintptr_t>(data) % value_bytes == 0 &&
+      reinterpret_cast<std::uintptr_t>(payload) % 8 == 0)
     return Status();
   return Status(Code::invalid_argument,
                 "homcomp on the device: data must be aligned to its values, and the payload to 8 bytes");
@@ -44,7 +47,7 @@ Status check_alignment(const void* data, std::size_t value_bytes, const void* pa
 
 // What a device has to offer to a kernel: asked once, since that takes longer than to launch it.
 struct Offer {
-  unsigned ctas = 0;  // that it holds at once
+  unsigned ctas = 0;    // that it holds at once
   bool chains = false;  // whether a kernel may be launched while the one before it ends
 };
 
@@ -53,9 +56,11 @@ Status ask_device(Kernel kernel, std::size_t shared, int device, Offer& offer) {
   int processors = 0, of_processor = 0, major = 0;
   HOMZ_TRY(check(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device), "no device"));
   HOMZ_TRY(check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device), "no device"));
-  HOMZ_TRY(check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared)),
-                 "no shared memory"));
-  HOMZ_TRY(check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&of_processor, kernel, kThreads, shared), "no kernel"));
+  HOMZ_TRY(check(
+      cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared)),
+      "no shared memory"));
+  HOMZ_TRY(check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&of_processor, kernel, kThreads, shared),
+                 "no kernel"));
   offer = {static_cast<unsigned>(processors * of_processor), major >= 9};
   return Status();
 }
@@ -71,12 +76,14 @@ Status offer_of(std::size_t shared, Offer& offer) {
   Status status;
   std::call_once(asked[device], [&] { status = ask_device(kKernel, shared, device, offers[device]); });
   offer = offers[device];
-  return offer.ctas != 0 ? Status() : status.ok() ? Status(Code::internal, "homcomp on the device: no kernel") : status;
+  return offer.ctas != 0 ? Status()
+         : status.ok()   ? Status(Code::internal, "homcomp on the device: no kernel")
+                         : status;
 }
 
 template <class Call>
-Status launch(void (*kernel)(Call), unsigned grid, unsigned threads, std::size_t shared, cudaStream_t stream, bool chained,
-              const Call& call) {
+Status launch(void (*kernel)(Call), unsigned grid, unsigned threads, std::size_t shared, cudaStream_t stream,
+              bool chained, const Call& call) {
   cudaLaunchAttribute attribute{};
   attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
   attribute.val.programmaticStreamSerializationAllowed = 1;
@@ -121,7 +128,8 @@ Status enqueue_decode(const DecodeCall<T>& call, cudaStream_t stream) {
   Offer offer;
   HOMZ_TRY((offer_of<decode_chunks<T, kFlat>>(kShared, offer)));
   const auto groups = static_cast<unsigned>(call.tables.groups);
-  HOMZ_TRY(launch(decode_chunks<T, kFlat>, std::min(call.grid.chunks, offer.ctas), kThreads, kShared, stream, false, call));
+  HOMZ_TRY(launch(decode_chunks<T, kFlat>, std::min(call.grid.chunks, offer.ctas), kThreads, kShared, stream,
+                  false, call));
   if (call.fault == nullptr) return Status();
   return launch(verify_decode<T>, 1 + ceil_div(groups, kWarps), kThreads, 0, stream, offer.chains, call);
 }
@@ -148,7 +156,8 @@ Status encode_as(const Encoding& encoding, const Plan& plan, ConstBytes data, By
 }
 
 template <class T>
-Status decode_as(const Encoding& encoding, const Plan& plan, ConstBytes payload, Bytes data, Bytes scratch, Exec exec) {
+Status decode_as(const Encoding& encoding, const Plan& plan, ConstBytes payload, Bytes data, Bytes scratch,
+                 Exec exec) {
   HOMZ_TRY(check_alignment(data.data(), sizeof(T), payload.data()));
   const Grid grid(encoding.field.without_unit_extents(), plan.dim);
   const Layout layout(grid.chunks());
@@ -162,7 +171,8 @@ Status decode_as(const Encoding& encoding, const Plan& plan, ConstBytes payload,
                            (payload.size() - layout.data) / 4,
                            carve_decode(arena, layout),
                            exec.fault};
-  return plan.dim == 1 ? enqueue_decode<T, true>(call, exec.stream) : enqueue_decode<T, false>(call, exec.stream);
+  return plan.dim == 1 ? enqueue_decode<T, true>(call, exec.stream)
+                       : enqueue_decode<T, false>(call, exec.stream);
 }
 
 }  // namespace
@@ -181,15 +191,15 @@ Result<Footprint> device_footprint(const Encoding& encoding, const Plan& plan) {
   return footprint;
 }
 
-Status encode_on_device(const Encoding& encoding, const Plan& plan, ConstBytes data, Bytes payload, Bytes scratch,
-                        Encoded* encoded, Exec exec) {
+Status encode_on_device(const Encoding& encoding, const Plan& plan, ConstBytes data, Bytes payload,
+                        Bytes scratch, Encoded* encoded, Exec exec) {
   return with_dtype(encoding.field.dtype, [&](auto zero) {
     return encode_as<decltype(zero)>(encoding, plan, data, payload, scratch, encoded, exec.stream);
   });
 }
 
-Status decode_on_device(const Encoding& encoding, const Plan& plan, ConstBytes payload, Bytes data, Bytes scratch,
-                        Exec exec) {
+Status decode_on_device(const Encoding& encoding, const Plan& plan, ConstBytes payload, Bytes data,
+                        Bytes scratch, Exec exec) {
   return with_dtype(encoding.field.dtype, [&](auto zero) {
     return decode_as<decltype(zero)>(encoding, plan, payload, data, scratch, exec);
   });

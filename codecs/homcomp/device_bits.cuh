@@ -5,8 +5,8 @@
 
 namespace homz::homcomp::device {
 
-// One step of the transposition of four 8 x 8 bit matrices side by side: rows a and b swap what is not under the
-// mask in a with what is under it in b.
+// One step of the transposition of four 8 x 8 bit matrices side by side: rows a and b swap what is not under
+// the mask in a with what is under it in b.
 template <unsigned kShift, u32 kLow>
 __device__ inline void swap_bits(u32& a, u32& b) {
   const u32 low = (a & kLow) | ((b << kShift) & ~kLow);
@@ -14,8 +14,8 @@ __device__ inline void swap_bits(u32& a, u32& b) {
   a = low;
 }
 
-// Byte k of row j holds 8 bits of value 8 k + j; afterwards byte k of row p holds bit p of the values 8 k to 8 k + 7.
-// So row p is a plane. The inverse of itself.
+// Byte k of row j holds 8 bits of value 8 k + j; afterwards byte k of row p holds bit p of the values 8 k to
+// 8 k + 7. So row p is a plane. The inverse of itself.
 __device__ inline void transpose(u32 (&rows)[8]) {
 #pragma unroll
   for (unsigned i = 0; i < 4; ++i) swap_bits<4, 0x0f0f0f0fu>(rows[i], rows[i + 4]);
@@ -82,8 +82,12 @@ __device__ inline void read_planes(const u32* from, u32 width, u32 (&sizes)[kBlo
 
 // ---- Sums over a warp
 
-__device__ inline u32 lane_id() { return threadIdx.x % 32; }
-__device__ inline u32 lanes_before() { return (1u << lane_id()) - 1; }
+__device__ inline u32 lane_id() {
+  return threadIdx.x % 32;
+}
+__device__ inline u32 lanes_before() {
+  return (1u << lane_id()) - 1;
+}
 
 __device__ inline u32 sums_up_to(u32 number) {  // of this lane and those before it
 #pragma unroll

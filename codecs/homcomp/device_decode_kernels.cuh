@@ -88,13 +88,17 @@ class DecodeLoop {
 
 // CTAs of a multiprocessor.
 template <class T, bool kFlat>
-inline constexpr unsigned kDecodingCtas = sizeof(T) == 8 ? 4 : kFlat ? 6 : 5;
+inline constexpr unsigned kDecodingCtas = sizeof(T) == 8 ? 4
+                                          : kFlat        ? 6
+                                                         : 5;
 
 template <class T, bool kFlat>
-__global__ void __launch_bounds__(kThreads, kDecodingCtas<T, kFlat>) decode_chunks(const __grid_constant__ DecodeCall<T> call) {
+__global__ void __launch_bounds__(kThreads, kDecodingCtas<T, kFlat>)
+    decode_chunks(const __grid_constant__ DecodeCall<T> call) {
   extern __shared__ uint4 memory[];
   let_next_start();
-  if (blockIdx.x == 0 && threadIdx.x == 0 && call.fault != nullptr) *static_cast<volatile u32*>(call.fault) = 0;
+  if (blockIdx.x == 0 && threadIdx.x == 0 && call.fault != nullptr)
+    *static_cast<volatile u32*>(call.fault) = 0;
   DecodeLoop<T, kFlat>(call, *reinterpret_cast<DecodeRoom<T>*>(memory)).run();
 }
 
@@ -114,7 +118,8 @@ __device__ inline bool is_group_good(const DecodeCall<T>& call, u64 group) {
     up_to[k] = sums_up_to(words[k]);
     wrong |= i < chunks && call.chunk_sums[begin + i].sum == kWrong;
   }
-  const u32 of_first = __shfl_sync(kAllLanes, up_to[0], 31), all = of_first + __shfl_sync(kAllLanes, up_to[1], 31);
+  const u32 of_first = __shfl_sync(kAllLanes, up_to[0], 31),
+            all = of_first + __shfl_sync(kAllLanes, up_to[1], 31);
   if (__any_sync(kAllLanes, wrong)) return false;
   const GroupSums sums(tables, call.chunk_sums, group,
                        [&](u32 i) { return i < 32 ? up_to[0] - words[0] : of_first + up_to[1] - words[1]; });
@@ -128,7 +133,8 @@ __device__ inline bool is_front_good(const DecodeCall<T>& call) {
   __shared__ u64 sums[2];
   if (threadIdx.x < 2) sums[threadIdx.x] = 0;
   ChecksumState own;
-  for (u64 i = threadIdx.x; i < 2 * tables.groups; i += blockDim.x) add_pair(own, 2 + 2 * i, tables.row(0)[i]);
+  for (u64 i = threadIdx.x; i < 2 * tables.groups; i += blockDim.x)
+    add_pair(own, 2 + 2 * i, tables.row(0)[i]);
   const u64 padding = tables.sizes + 2 * tables.chunks + threadIdx.x;
   const bool wrong = padding < tables.data && tables.payload[padding] != std::byte{0};
   const bool any_wrong = __syncthreads_or(wrong) != 0;
@@ -153,7 +159,8 @@ __global__ void __launch_bounds__(kThreads) verify_decode(const __grid_constant_
     good = is_front_good(call);
   else if (group < call.tables.groups)
     good = is_group_good(call, group);
-  if (!good && lane_id() == 0) *static_cast<volatile u32*>(call.fault) = static_cast<u32>(Code::corrupt_stream);
+  if (!good && lane_id() == 0)
+    *static_cast<volatile u32*>(call.fault) = static_cast<u32>(Code::corrupt_stream);
 }
 
 }  // namespace homz::homcomp::device

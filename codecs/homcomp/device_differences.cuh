@@ -39,7 +39,9 @@ struct Differences {
   }
 
  private:
-  __device__ u32 base() const { return static_cast<u32>(orders.base) + kBias<T>; }
+  __device__ u32 base() const {
+    return static_cast<u32>(orders.base) + kBias<T>;
+  }
 
   // Which positions of the block are the first of a row, and which the second.
   __device__ void find_rows(u32& starts, u32& seconds) const {
@@ -58,11 +60,9 @@ struct Differences {
       v2 = line_difference(n - 2);
     }
     if (box.row % 4 == 0) {
-#pragma unroll
-      for (u32 i = 0; i < 8; ++i) {
-        const auto at = box.place(n + 4 * i);
-        subtract_piece(n + 4 * i, at.y != 0, at.z != 0, v[4 * i], v[4 * i + 1], v[4 * i + 2], v[4 * i + 3]);
-      }
+      if (orders.y != 0) subtract_pieces<1>(v);
+      if (orders.z != 0) subtract_pieces<2>(v);
+      if (orders.y != 0 && orders.z != 0) subtract_pieces<3>(v);
     } else {
 #pragma unroll
       for (u32 i = 0; i < kBlock; ++i)
@@ -76,18 +76,23 @@ struct Differences {
     return quanta.corner(box, n, at.y != 0, at.z != 0, base()).difference(orders.y != 0, orders.z != 0);
   }
 
-  // The same for four values of a row.
-  __device__ void subtract_piece(u32 n, bool has_y, bool has_z, u32& a, u32& b, u32& c, u32& d) const {
-    const u32 front = base();
-    const auto subtract = [&](bool is_there, u32 back, u32 sign) {
+  // Subtracts what is in front of the block along y (1) or z (2), or adds what is along both (3), four values
+  // of a row at a time.
+  template <unsigned kAlong>
+  __device__ void subtract_pieces(u32 (&v)[kBlock]) const {
+    constexpr u32 kSign = kAlong == 3 ? ~0u : 1;
+    const u32 back = (kAlong & 1) * box.row + (kAlong >> 1) * box.plane(), front = base();
+#pragma unroll
+    for (u32 i = 0; i < 8; ++i) {
+      const u32 n = kBlock * threadIdx.x + 4 * i;
+      const bool is_there = ((kAlong & 1) == 0 || box.has_y(n)) && ((kAlong & 2) == 0 || box.has_z(n));
       const u32 at = is_there ? n - back : n;
-      uint4 piece = *reinterpret_cast<const uint4*>(words + Stage<T>::piece(at >> 5, at >> 2 & 7));
-      if (!is_there) piece = uint4{front, front, front, front};
-      a -= piece.x * sign, b -= piece.y * sign, c -= piece.z * sign, d -= piece.w * sign;
-    };
-    if (orders.y != 0) subtract(has_y, box.row, 1);
-    if (orders.z != 0) subtract(has_z, box.plane(), 1);
-    if (orders.y != 0 && orders.z != 0) subtract(has_y && has_z, box.row + box.plane(), ~0u);
+      const uint4 piece = *reinterpret_cast<const uint4*>(words + Stage<T>::piece(at >> 5, at >> 2 & 7));
+      v[4 * i] -= (is_there ? piece.x : front) * kSign;
+      v[4 * i + 1] -= (is_there ? piece.y : front) * kSign;
+      v[4 * i + 2] -= (is_there ? piece.z : front) * kSign;
+      v[4 * i + 3] -= (is_there ? piece.w : front) * kSign;
+    }
   }
 
   template <unsigned kOrder>

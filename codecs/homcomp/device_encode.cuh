@@ -1,5 +1,5 @@
-// Encodes chunks on the device: a CTA a chunk, a thread a block. While a chunk is worked on, the values of the next one
-// are fetched, and the one before, which knows its place by then, is copied to the payload.
+// Encodes chunks on the device: a CTA a chunk, a thread a block. While a chunk is worked on, the values of
+// the next one are fetched, and the one before, which knows its place by then, is copied to the payload.
 #pragma once
 
 #include "codecs/homcomp/device_differences.cuh"
@@ -47,9 +47,9 @@ struct EncodeRoom {  // shared memory
   // Of head, masks and planes; a chunk is smaller than its values.
   static constexpr unsigned kCodedWords = std::min(Stage<T>::kWords, kBlocks * 35 + ChunkHead::kMax / 4 + 1);
   static constexpr unsigned kHalf = kCodedWords / 2;
-  alignas(128) u32 words[Stage<T>::kWords];   // values, then quanta
-  u32 coded[kCodedWords];                     // head, masks and planes; small chunks take the halves in turn
-  u32 sparse[2][kBlocks + kChunk / 32 + 4];   // magnitudes and signs; zeros beyond
+  alignas(128) u32 words[Stage<T>::kWords];  // values, then quanta
+  u32 coded[kCodedWords];                    // head, masks and planes; small chunks take the halves in turn
+  u32 sparse[2][kBlocks + kChunk / 32 + 4];  // magnitudes and signs; zeros beyond
   u32 exact[kBlocks], exact_at[kBlocks];     // masks, and exact values in front
   u32 vacant[kBlocks];
   u32 kept[kWarps], zeros[kWarps], all_fills[kWarps];  // blocks: with quanta of their own, with these codes
@@ -62,23 +62,20 @@ struct EncodeRoom {  // shared memory
   u32 next;
 };
 
-// CTAs of a multiprocessor: one more of f32 would fit into its shared memory, but would have too few registers.
+// CTAs of a multiprocessor: one more of f32 would fit into its shared memory, but would have too few
+// registers.
 template <class T>
 inline constexpr unsigned kEncodingCtas = sizeof(T) == 4 ? 5 : 4;
-inline constexpr unsigned kSharedMemory = 228 * 1024, kSharedOfSystem = 1024;  // of a multiprocessor, of each CTA
+inline constexpr unsigned kSharedMemory = 228 * 1024,
+                          kSharedOfSystem = 1024;  // of a multiprocessor, of each CTA
 static_assert(kEncodingCtas<double> * (sizeof(EncodeRoom<double>) + kSharedOfSystem) <= kSharedMemory);
 
 template <class T, bool kFlat>
 class ChunkEncoder {
  public:
-  __device__ ChunkEncoder(const EncodeCall<T>& call, EncodeRoom<T>& room, const DeviceBox& box,
-                          u32 chunk, u32 parity)
-      : call_(call),
-        room_(room),
-        box_(box),
-        chunk_(chunk),
-        parity_(parity),
-        valid_(box.valid(threadIdx.x)) {}
+  __device__ ChunkEncoder(const EncodeCall<T>& call, EncodeRoom<T>& room, const DeviceBox& box, u32 chunk,
+                          u32 parity)
+      : call_(call), room_(room), box_(box), chunk_(chunk), parity_(parity), valid_(box.valid(threadIdx.x)) {}
 
   // From the values in room.words to the sizes of the parts, in steps between which the CTA meets.
   __device__ void quantise() {
@@ -175,8 +172,15 @@ class ChunkEncoder {
   }
 
   __device__ void settle(const Orders& orders) const {
-    if (room_.vacant[threadIdx.x] != 0)
-      Settler<T>(room_.words, room_.vacant, box_, orders).settle(threadIdx.x);
+    const Settler<T> settler(room_.words, room_.vacant, box_, orders);
+    const bool has_vacant = room_.vacant[threadIdx.x] != 0;
+    if (settler.is_along_row()) {
+      const u32 in_front = has_vacant ? settler.in_front(threadIdx.x) : 0;
+      __syncthreads();
+      if (has_vacant) settler.settle_row(threadIdx.x, in_front);
+    } else if (has_vacant) {
+      settler.settle(threadIdx.x);
+    }
     __syncthreads();
   }
 
@@ -275,9 +279,9 @@ class ChunkEncoder {
     if (threadIdx.x == 0) {
       u32 reach = 0;
       for (u32 w = 0; w < kWarps; ++w) reach |= room_.totals[w].reach;
-      const u32 flags = orders_.x | (orders_.y != 0 ? ChunkHead::kOrderY : 0) |
-                        (orders_.z != 0 ? ChunkHead::kOrderZ : 0) | (orders_.base != 0 ? ChunkHead::kHasBase : 0) |
-                        (is_else_fill_ ? ChunkHead::kElseFill : 0);
+      const u32 flags =
+          orders_.x | (orders_.y != 0 ? ChunkHead::kOrderY : 0) | (orders_.z != 0 ? ChunkHead::kOrderZ : 0) |
+          (orders_.base != 0 ? ChunkHead::kHasBase : 0) | (is_else_fill_ ? ChunkHead::kElseFill : 0);
       coded[0] = flags | bit_width(reach) << 8 | top << 16;
       if (orders_.base != 0) coded[1] = static_cast<u32>(orders_.base);
       for (u32 at = head_bytes_; at % 4 != 0; ++at) head[at] = std::byte{0};

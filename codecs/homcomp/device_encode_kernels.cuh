@@ -64,7 +64,8 @@ class CodedCopy {
 #pragma unroll
       for (u32 k = 0; k < kTogether; ++k)
         if (bits != 0) {
-          values[k] = call_.data[box.position(kBlock * threadIdx.x + static_cast<u32>(__ffs(static_cast<int>(bits)) - 1))];
+          values[k] = call_.data[box.position(kBlock * threadIdx.x +
+                                              static_cast<u32>(__ffs(static_cast<int>(bits)) - 1))];
           bits &= bits - 1;
           ++count;
         }
@@ -77,7 +78,8 @@ class CodedCopy {
 
   __device__ void copy_raw() {
     const DeviceBox box = this->box();
-    for (u32 n = threadIdx.x; n < box.count; n += kThreads) put_value(sizeof(T) / 4 * n, call_.data[box.position(n)]);
+    for (u32 n = threadIdx.x; n < box.count; n += kThreads)
+      put_value(sizeof(T) / 4 * n, call_.data[box.position(n)]);
   }
 
   const EncodeCall<T>& call_;
@@ -120,7 +122,8 @@ class EncodeLoop {
   __device__ void draw(u32 ticket, u32 parity) const {
     if (threadIdx.x != 0) return;
     room_.next = ticket;
-    if (!kFlat && ticket != 0 && ticket <= call_.grid.chunks) room_.boxes[parity] = call_.grid.box(ticket - 1);
+    if (!kFlat && ticket != 0 && ticket <= call_.grid.chunks)
+      room_.boxes[parity] = call_.grid.box(ticket - 1);
   }
 
   __device__ void add_up() const {
@@ -136,7 +139,8 @@ class EncodeLoop {
       load_values(call_.grid, room_.boxes[parity], call_.data, room_.words);
   }
 
-  // One chunk up to its coded form, if there is one left, and the chunk before to the payload. Returns the next chunk.
+  // One chunk up to its coded form, if there is one left, and the chunk before to the payload. Returns the
+  // next chunk.
   __device__ u32 step(u32 chunk, u32 round) const {
     const u32 parity = round & 1;
     const bool is_first = round == 0, is_chunk = chunk < call_.grid.chunks;
@@ -184,7 +188,8 @@ class EncodeLoop {
 };
 
 template <class T, bool kFlat>
-__global__ void __launch_bounds__(kThreads, kEncodingCtas<T>) encode_chunks(const __grid_constant__ EncodeCall<T> call) {
+__global__ void __launch_bounds__(kThreads, kEncodingCtas<T>)
+    encode_chunks(const __grid_constant__ EncodeCall<T> call) {
   extern __shared__ uint4 memory[];
   let_next_start();
   wait_for_last();
@@ -218,7 +223,8 @@ __global__ void __launch_bounds__(1024) prepare_encode(const __grid_constant__ E
 template <class T>
 class TableWriter {
  public:
-  __device__ TableWriter(const EncodeCall<T>& call, u64 group) : call_(call), tables_(call.tables), group_(group) {}
+  __device__ TableWriter(const EncodeCall<T>& call, u64 group)
+      : call_(call), tables_(call.tables), group_(group) {}
 
   __device__ void write() {
     const u64 begin = group_ * kGroup;
@@ -233,7 +239,8 @@ class TableWriter {
     add_row(first, sums.checksum(first, static_cast<u32>(end - first), chunks), of_payload);
     add_to(call_.call->all, of_payload);
     if (is_last)
-      for (u64 at = tables_.sizes + 2 * tables_.chunks; at < tables_.data; ++at) tables_.payload[at] = std::byte{0};
+      for (u64 at = tables_.sizes + 2 * tables_.chunks; at < tables_.data; ++at)
+        tables_.payload[at] = std::byte{0};
     __threadfence();
     if (atomicAdd(&call_.call->groups_done, 1) + 1 == tables_.groups) finish();
   }

@@ -13,8 +13,8 @@ inline constexpr unsigned kThreads = kBlocks;  // a thread a block of the chunk
 inline constexpr unsigned kWarps = kThreads / 32;
 inline constexpr u32 kAllLanes = ~0u;
 
-// n / d for n < 4096 and 0 < d <= 4096, by a multiplication: with m = ceil(2^24 / d) the error n (m d - 2^24) is
-// below 2^24.
+// n / d for n < 4096 and 0 < d <= 4096, by a multiplication: with m = ceil(2^24 / d) the error n (m d - 2^24)
+// is below 2^24.
 class Divisor {
  public:
   Divisor() = default;
@@ -31,8 +31,8 @@ struct DeviceBox {
   u64 strides[3];  // along w, z, y
   u32 row, rows, planes, count;
   Divisor by_row, by_rows, by_planes;
-  u32 is_full;          // 4096 values: extents are powers of two
-  u32 bits[3];          // then: those of a number in front of y, z and w
+  u32 is_full;  // 4096 values: extents are powers of two
+  u32 bits[3];  // then: those of a number in front of y, z and w
 
   __device__ u32 plane() const { return row * rows; }
   __device__ u32 blocks() const { return (count + kBlock - 1) / kBlock; }
@@ -50,6 +50,13 @@ struct DeviceBox {
     if (is_full) return {n & (row - 1), n >> bits[0] & (rows - 1), n >> bits[1] & (planes - 1), n >> bits[2]};
     const u32 r = by_row.divide(n), p = by_rows.divide(r), w = by_planes.divide(p);
     return {n - r * row, r - p * rows, p - w * planes, w};
+  }
+  // Whether there is a value in front of it along y, along z.
+  __device__ bool has_y(u32 n) const {
+    return is_full ? (n & ((rows - 1) << bits[0])) != 0 : place(n).y != 0;
+  }
+  __device__ bool has_z(u32 n) const {
+    return is_full ? (n & ((planes - 1) << bits[1])) != 0 : place(n).z != 0;
   }
   __device__ u64 position(u32 n) const {  // in the field
     if (is_row()) return first + n;
@@ -123,7 +130,8 @@ inline DeviceGrid device_grid(const Grid& grid) {
   }
   unsigned bit = 0;
   for (unsigned axis = kAxes; axis-- > 0;) {
-    for (u64 step = 1; step < to.sides[axis] && bit < 12; step *= 2) to.steps[bit++] = step * to.strides[axis];
+    for (u64 step = 1; step < to.sides[axis] && bit < 12; step *= 2)
+      to.steps[bit++] = step * to.strides[axis];
     if (axis != 0) to.bits[3 - axis] = bit;
   }
   to.chunks = static_cast<u32>(grid.chunks());
@@ -131,7 +139,8 @@ inline DeviceGrid device_grid(const Grid& grid) {
   return to;
 }
 
-// A kernel may be launched while the one before it ends: the latter lets it, and it waits for all that the latter writes.
+// A kernel may be launched while the one before it ends: the latter lets it, and it waits for all that the
+// latter writes.
 __device__ inline void let_next_start() {
 #if __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
@@ -143,8 +152,8 @@ __device__ inline void wait_for_last() {
 #endif
 }
 
-// ---- Shared memory. A thread reads and writes its block by pieces of 16 bytes; the blocks' pieces are permuted so
-// that threads side by side meet different banks.
+// ---- Shared memory. A thread reads and writes its block by pieces of 16 bytes; the blocks' pieces are
+// permuted so that threads side by side meet different banks.
 
 template <class T>
 struct Stage {
@@ -152,9 +161,11 @@ struct Stage {
   static constexpr unsigned kBlockWords = kBlock * sizeof(T) / 4;  // from block to block
   static constexpr unsigned kWords = kBlockWords * kBlocks;
 
-  // The word where a piece of a block is, and the one where a quantum is. Quanta take the place of values: the
-  // first 128 bytes of a block.
-  __device__ static u32 piece(u32 block, u32 index) { return block * kBlockWords + ((index ^ (block & 7)) << 2); }
+  // The word where a piece of a block is, and the one where a quantum is. Quanta take the place of values:
+  // the first 128 bytes of a block.
+  __device__ static u32 piece(u32 block, u32 index) {
+    return block * kBlockWords + ((index ^ (block & 7)) << 2);
+  }
   __device__ static u32 quantum(u32 n) { return piece(n >> 5, n >> 2 & 7) | (n & 3); }
   __device__ static u32 value(u32 n) {
     return piece(n >> 5, n % kBlock / kPiece) + n % kPiece * static_cast<u32>(sizeof(T) / 4);
@@ -180,7 +191,9 @@ __device__ inline void copy_async(u32* to, const void* from) {
     asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(shared_address(to)), "l"(from), "n"(kBytes)
                  : "memory");
 }
-__device__ inline void wait_for_copies() { asm volatile("cp.async.wait_all;" ::: "memory"); }
+__device__ inline void wait_for_copies() {
+  asm volatile("cp.async.wait_all;" ::: "memory");
+}
 
 // The values of the warp's 32 blocks to `stage`, whatever the box; zeros behind the last. To be waited for.
 template <class T>
@@ -233,8 +246,7 @@ __device__ __noinline__ void store_box(DeviceBox box, const u32* stage, T* data)
 #pragma unroll 4
     for (u32 i = 0; i < 32; ++i) {
       const u32 n = warp * 1024 + i * 32 + lane;
-      if (n < box.count)
-        data[box.position(n)] = *reinterpret_cast<const T*>(stage + Stage<T>::value(n));
+      if (n < box.count) data[box.position(n)] = *reinterpret_cast<const T*>(stage + Stage<T>::value(n));
     }
   }
 }
@@ -244,10 +256,12 @@ template <class T>
 __device__ inline u32 piece_of_lane(u32 i) {
   constexpr u32 kOfBlock = kBlock / Stage<T>::kPiece, kBlocksARound = 32 / kOfBlock;
   const u32 lane = threadIdx.x % 32, block = lane / kOfBlock, piece = lane % kOfBlock ^ block;
-  return (threadIdx.x / 32 * 32 + block) * Stage<T>::kBlockWords + i * 128 + ((piece ^ (i * kBlocksARound & 7)) << 2);
+  return (threadIdx.x / 32 * 32 + block) * Stage<T>::kBlockWords + i * 128 +
+         ((piece ^ (i * kBlocksARound & 7)) << 2);
 }
 
-// The `i`-th of them in the field, from the first: the numbers of values are made of bits, each of which has a step.
+// The `i`-th of them in the field, from the first: the numbers of values are made of bits, each of which has
+// a step.
 template <class T>
 __device__ inline u64 step_of_lane(const DeviceGrid& grid, u32 i) {
   constexpr u32 kFirst = sizeof(T) == 4 ? 7 : 6;  // the bit behind those of a lane's number
@@ -270,7 +284,8 @@ __device__ inline void load_values(const DeviceGrid& grid, const DeviceBox& box,
   const T* const from = data + box.position(threadIdx.x / 32 * 1024 + threadIdx.x % 32 * kPiece);
 #pragma unroll
   for (u32 i = 0; i < kBlock / kPiece; ++i)
-    copy_async<16>(stage + piece_of_lane<T>(i), from + (box.is_row() ? i * 32 * kPiece : step_of_lane<T>(grid, i)));
+    copy_async<16>(stage + piece_of_lane<T>(i),
+                   from + (box.is_row() ? i * 32 * kPiece : step_of_lane<T>(grid, i)));
 }
 
 template <class T>

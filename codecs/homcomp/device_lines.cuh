@@ -17,7 +17,8 @@ struct RowEnd {
   }
 };
 
-// Sums along x of residuals, once or twice, with `front` in front of each row. All threads of the CTA meet in it.
+// Sums along x of residuals, once or twice, with `front` in front of each row. All threads of the CTA meet in
+// it.
 template <bool kFlat>
 struct RowSums {
   const DeviceBox& box;
@@ -33,7 +34,7 @@ struct RowSums {
 
  private:
   // The sum of a number over the threads in front of this one.
-  __device__ u32 before(u32 number, u32 RowEnd::* where) const {
+  __device__ u32 before(u32 number, u32 RowEnd::*where) const {
     const u32 up_to = sums_up_to(number), warp = threadIdx.x / 32;
     if (lane_id() == 31) ends[warp].*where = up_to;
     __syncthreads();
@@ -107,7 +108,8 @@ struct RowSums {
     const u32 warp = threadIdx.x / 32;
 #pragma unroll
     for (u32 back = 1; back < 32; back *= 2) {
-      const RowEnd other{__shfl_up_sync(kAllLanes, end.length, back), __shfl_up_sync(kAllLanes, end.slope, back),
+      const RowEnd other{__shfl_up_sync(kAllLanes, end.length, back),
+                         __shfl_up_sync(kAllLanes, end.slope, back),
                          __shfl_up_sync(kAllLanes, end.value, back),
                          __shfl_up_sync(kAllLanes, static_cast<u32>(end.begins), back) != 0};
       if (lane_id() >= back) end = RowEnd::join(other, end);
@@ -128,8 +130,8 @@ __device__ inline uint4& operator+=(uint4& a, const uint4& b) {
   return a;
 }
 
-// Sums along an axis with `length` values that lie `distance` apart, in place; `front` is in front of the first.
-// Where rows consist of whole pieces, four lines at a time. All threads of the CTA meet behind it.
+// Sums along an axis with `length` values that lie `distance` apart, in place; `front` is in front of the
+// first. Where rows consist of whole pieces, four lines at a time. All threads of the CTA meet behind it.
 template <class T>
 __device__ inline void sum_lines(u32* quanta, const DeviceBox& box, u32 length, u32 distance, u32 front) {
   const bool by_pieces = distance % 4 == 0;

@@ -1,4 +1,5 @@
-// Chooses the orders of a chunk's differences on the device: the judgement of chunk_orders.hpp, a warp a block.
+// Chooses the orders of a chunk's differences on the device: the judgement of chunk_orders.hpp, a warp a
+// block.
 #pragma once
 
 #include "codecs/homcomp/device_quanta.cuh"
@@ -12,7 +13,8 @@ struct Quanta {
 
   __device__ u32 operator[](u32 n) const { return words[Stage<T>::quantum(n)]; }
 
-  // A quantum and those in front of it along y, z and both; where there is none: what stands in front instead.
+  // A quantum and those in front of it along y, z and both; where there is none: what stands in front
+  // instead.
   struct Corner {
     u32 here, y, z, yz;
 
@@ -20,8 +22,8 @@ struct Quanta {
       return here - (along_y ? y : 0) - (along_z ? z : 0) + (along_y && along_z ? yz : 0);
     }
   };
-  // With the difference along z alone `base` is in front, with that along y alone, too; with both base is in front
-  // of z, and 0 in front of y.
+  // With the difference along z alone `base` is in front, with that along y alone, too; with both base is in
+  // front of z, and 0 in front of y.
   __device__ Corner corner(const DeviceBox& box, u32 n, bool has_y, bool has_z, u32 base) const {
     Corner corner{(*this)[n], base, base, 0};
     if (has_y) corner.y = (*this)[n - box.row];
@@ -66,7 +68,8 @@ class OrderTrial {
 #pragma unroll
     for (u32 i = 1; i < kCandidates; ++i) {
       const u32 candidate = candidates[i];
-      if (((candidate & 1) == 0 || is_tall) && ((candidate & 2) == 0 || is_deep)) take(candidate, best, least);
+      if (((candidate & 1) == 0 || is_tall) && ((candidate & 2) == 0 || is_deep))
+        take(candidate, best, least);
     }
     const u32 yz = best & 3;
     if (!kFlat && (yz == 1 || yz == 2)) take(yz, best, least);
@@ -77,7 +80,9 @@ class OrderTrial {
   }
 
  private:
-  __device__ u32 block(u32 sample) const { return stride_ / 2 + sample * stride_; }
+  __device__ u32 block(u32 sample) const {
+    return stride_ / 2 + sample * stride_;
+  }
 
   __device__ void take(u32 candidate, u32& best, u32& least) const {
     if (record_.costs[candidate] >= least) return;
@@ -101,7 +106,7 @@ class OrderTrial {
   }
 
   __device__ void weigh_flat(u32 base) const {
-    u32 cost = 0;  // lane 0: of differences taken once, lane 1: twice
+    u32 cost = 0;                        // lane 0: of differences taken once, lane 1: twice
     const bool whole = end_ == kBlocks;  // then there are blocks in front of all those looked at
     for (u32 sample = threadIdx.x / 32; sample < samples_; sample += kWarps) {
       const u32 block = this->block(sample), lane = lane_id();
@@ -165,7 +170,8 @@ class OrderTrial {
     return cost;
   }
 
-  // Without differences what is subtracted is 0, or the middle of the quanta if they are all on one side of it.
+  // Without differences what is subtracted is 0, or the middle of the quanta if they are all on one side of
+  // it.
   __device__ void prefer_centre(u32 least, Orders& orders) const {
     const u32 sample = lane_id() < samples_ ? lane_id() : 0;
     const i32 low = record_.low[sample], high = record_.high[sample];

@@ -18,12 +18,13 @@ struct FillValue {
   u32 is_declared;
 };
 
-// Quanta in shared memory are numbers plus this: what rounding leaves, one instruction less. Differences cancel it.
+// Quanta in shared memory are numbers plus this: what rounding leaves, one instruction less. Differences
+// cancel it.
 template <class T>
 inline constexpr u32 kBias = sizeof(T) == 4 ? 0x4b400000u : 0;  // the bits of 1.5 x 2^23
 
-// The nearest quanta of a block of f32, if all of them are below 2^22 and keep the bound: adding 1.5 x 2^23 rounds
-// to even and leaves the integer in the low bits.
+// The nearest quanta of a block of f32, if all of them are below 2^22 and keep the bound: adding 1.5 x 2^23
+// rounds to even and leaves the integer in the low bits.
 __device__ inline bool quantise_fast(const u32* stage, u32 block, const Quantiser<float>& by,
                                      u32 (&quanta)[kBlock], u32& reach) {
   constexpr float kMagic = 0x1.8p23f;
@@ -46,8 +47,8 @@ __device__ inline bool quantise_fast(const u32* stage, u32 block, const Quantise
   return largest < 0x1p22f && worst <= by.safe;
 }
 
-// Likewise for f64: adding 1.5 x 2^52 leaves 32 bits of the integer in the low word, and the high word tells whether
-// they are all of it.
+// Likewise for f64: adding 1.5 x 2^52 leaves 32 bits of the integer in the low word, and the high word tells
+// whether they are all of it.
 __device__ inline bool quantise_fast(const u32* stage, u32 block, const Quantiser<double>& by,
                                      u32 (&quanta)[kBlock], u32& reach) {
   constexpr double kMagic = 0x1.8p52;
@@ -81,17 +82,27 @@ __device__ __noinline__ bool quantise_again(T x, Quantiser<T> by, u32& quantum) 
   return good;
 }
 
-__device__ inline float size_of_value(float value) { return fabsf(value); }
-__device__ inline double size_of_value(double value) { return fabs(value); }
+__device__ inline float size_of_value(float value) {
+  return fabsf(value);
+}
+__device__ inline double size_of_value(double value) {
+  return fabs(value);
+}
 
-__device__ inline bool is_small(float, float quantum) { return fabsf(quantum) < 0x1p22f; }
+__device__ inline bool is_small(float, float quantum) {
+  return fabsf(quantum) < 0x1p22f;
+}
 __device__ inline bool is_small(double rounded, double) {
   const i32 quantum = __double2loint(rounded);
   return __double2hiint(rounded) == 0x43380000 + (quantum >> 31) &&
          magnitude(quantum) < static_cast<u32>(kQuantumLimit);
 }
-__device__ inline u32 low_word(float rounded) { return bits_of(rounded); }
-__device__ inline u32 low_word(double rounded) { return static_cast<u32>(__double2loint(rounded)); }
+__device__ inline u32 low_word(float rounded) {
+  return bits_of(rounded);
+}
+__device__ inline u32 low_word(double rounded) {
+  return static_cast<u32>(__double2loint(rounded));
+}
 
 // Any block. Values that need quantise_again() are told apart.
 struct MaskedBlock {
@@ -111,7 +122,8 @@ __device__ __noinline__ MaskedBlock quantise_masked(u32* stage, u32 block, u32 v
     *reinterpret_cast<uint4*>(values) = *reinterpret_cast<const uint4*>(stage + Stage<T>::piece(block, i));
 #pragma unroll
     for (u32 k = 0; k < kPiece; ++k) {
-      const T x = values[k], scaled = x * by.reciprocal, rounded = scaled + kMagic, quantum = rounded - kMagic;
+      const T x = values[k], scaled = x * by.reciprocal, rounded = scaled + kMagic,
+              quantum = rounded - kMagic;
       const T difference = x - quantum * by.step;
       const u32 bit = 1u << (kPiece * i + k);
       if (size_of_value(scaled) <= kLimit) in_range |= bit;
@@ -152,8 +164,8 @@ __device__ inline u32 find_fill(const u32* stage, u32 block, FillValue<T> fill) 
 
 // `value(i)` reads a value of the block once more.
 template <class T, class Value>
-__device__ inline BlockMasks quantise_all(u32* stage, u32 block, u32 valid, const Quantiser<T>& by, FillValue<T> fill,
-                                          Value&& value) {
+__device__ inline BlockMasks quantise_all(u32* stage, u32 block, u32 valid, const Quantiser<T>& by,
+                                          FillValue<T> fill, Value&& value) {
   auto [masks, again] = quantise_masked(stage, block, valid, by, fill);
   for (u32 bits = again; bits != 0; bits &= bits - 1) {
     const u32 i = static_cast<u32>(__ffs(static_cast<int>(bits)) - 1);
@@ -185,9 +197,9 @@ __device__ inline BlockMasks quantise_block(u32* stage, u32 block, u32 valid, co
   return masks;
 }
 
-// ---- Positions without a quantum take that of the neighbour in front of them along the first axis that the orders
-// name; chains of such positions end at one that has a quantum, or at the base. Those are not written, so all
-// threads can follow their chains at once.
+// ---- Positions without a quantum take that of the neighbour in front of them along the first axis that the
+// orders name; chains of such positions end at one that has a quantum, or at the base. Those are not written,
+// so all threads can follow their chains at once.
 
 template <class T>
 class Settler {
@@ -197,36 +209,46 @@ class Settler {
   __device__ Settler(u32* quanta, const u32* vacant, const DeviceBox& box, const Orders& orders)
       : quanta_(quanta), vacant_(vacant), box_(box), orders_(orders) {}
 
+  // In one row, what is in front of each block is found before any is changed; else settle() does all.
+  __device__ bool is_along_row() const { return orders_.x != 0 && box_.is_row(); }
+
+  __device__ u32 in_front(u32 block) const {
+    u32 before = block;
+    while (before != 0 && vacant_[before - 1] == ~0u) --before;
+    if (before == 0) return static_cast<u32>(orders_.base);
+    const u32 last = 31 - static_cast<u32>(__clz(static_cast<int>(~vacant_[before - 1])));
+    return get(kBlock * (before - 1) + last);
+  }
+  __device__ void settle_row(u32 block, u32 last) const {
+    const u32 vacant = vacant_[block];
+#pragma unroll
+    for (u32 i = 0; i < 8; ++i) {
+      uint4& piece = *reinterpret_cast<uint4*>(quanta_ + Stage<T>::piece(block, i));
+      uint4 four = piece;
+      last = four.x = (vacant >> 4 * i & 1) != 0 ? last : four.x;
+      last = four.y = (vacant >> (4 * i + 1) & 1) != 0 ? last : four.y;
+      last = four.z = (vacant >> (4 * i + 2) & 1) != 0 ? last : four.z;
+      last = four.w = (vacant >> (4 * i + 3) & 1) != 0 ? last : four.w;
+      piece = four;
+    }
+  }
+
   __device__ void settle(u32 block) const {
-    if (orders_.x != 0 && box_.is_row())
-      settle_row(block);
-    else
-      for (u32 bits = vacant_[block]; bits != 0; bits &= bits - 1) {
-        const u32 i = static_cast<u32>(__ffs(static_cast<int>(bits)) - 1), n = kBlock * block + i;
-        set(n, find(n));
-      }
+    for (u32 bits = vacant_[block]; bits != 0; bits &= bits - 1) {
+      const u32 n = kBlock * block + static_cast<u32>(__ffs(static_cast<int>(bits)) - 1);
+      set(n, find(n));
+    }
   }
 
  private:
-  __device__ void set(u32 n, u32 quantum) const { quanta_[Stage<T>::quantum(n)] = quantum; }
-  __device__ u32 get(u32 n) const { return quanta_[Stage<T>::quantum(n)]; }
-  __device__ bool is_vacant(u32 n) const { return (vacant_[n / 32] >> n % 32 & 1) != 0; }
-
-  // Runs of one row: what is in front of the block is found once.
-  __device__ void settle_row(u32 block) const {
-    const u32 vacant = vacant_[block];
-    if (vacant == 0) return;
-    u32 last = static_cast<u32>(orders_.base);
-    if ((vacant & 1) != 0) {
-      u32 before = block;
-      while (before != 0 && vacant_[before - 1] == ~0u) --before;
-      if (before != 0) last = get(kBlock * (before - 1) + 31 - static_cast<u32>(__clz(static_cast<int>(~vacant_[before - 1]))));
-    }
-    for (u32 bits = vacant; bits != 0; bits &= bits - 1) {
-      const u32 i = static_cast<u32>(__ffs(static_cast<int>(bits)) - 1);
-      if (i != 0 && (vacant >> (i - 1) & 1) == 0) last = get(kBlock * block + i - 1);
-      set(kBlock * block + i, last);
-    }
+  __device__ void set(u32 n, u32 quantum) const {
+    quanta_[Stage<T>::quantum(n)] = quantum;
+  }
+  __device__ u32 get(u32 n) const {
+    return quanta_[Stage<T>::quantum(n)];
+  }
+  __device__ bool is_vacant(u32 n) const {
+    return (vacant_[n / 32] >> n % 32 & 1) != 0;
   }
 
   __device__ u32 find(u32 n) const {

@@ -29,9 +29,9 @@ struct Tables {  // of the payload
   }
 };
 
-// ---- Where chunks begin. CTAs tell the words of their chunks (kSized), one warp adds them up and tells the words in
-// front of each (kPlaced). That takes one round trip, while a look-back of every CTA over all chunks that are under
-// way would take several and keep the memory busy.
+// ---- Where chunks begin. CTAs tell the words of their chunks (kSized), one warp adds them up and tells the
+// words in front of each (kPlaced). That takes one round trip, while a look-back of every CTA over all chunks
+// that are under way would take several and keep the memory busy.
 
 inline constexpr u64 kSized = 1ull << 62, kPlaced = 2ull << 62, kWordsMask = (1ull << 62) - 1;
 
@@ -98,8 +98,8 @@ __device__ inline ChecksumState sum_over_warp(ChecksumState sums) {
   return sums;
 }
 
-// Of a group, by one warp: its chunk data from the sums of its chunks, `place(i)` in front of which words are counted;
-// and its sizes as words.
+// Of a group, by one warp: its chunk data from the sums of its chunks, `place(i)` in front of which words are
+// counted; and its sizes as words.
 struct GroupSums {
   ChecksumState data, sizes;
 

@@ -34,7 +34,8 @@ class DeviceMemory {
     EXPECT_EQ(cudaMemcpy(all.data(), memory_, all.size(), cudaMemcpyDeviceToHost), cudaSuccess);
     for (std::size_t i = 0; i < all.size(); ++i)
       if ((i < shift_ || i >= shift_ + size_) && all[i] != 0xa5) {
-        ADD_FAILURE() << "written outside the buffer, at " << static_cast<long>(i) - static_cast<long>(shift_);
+        ADD_FAILURE() << "written outside the buffer, at "
+                      << static_cast<long>(i) - static_cast<long>(shift_);
         break;
       }
     cudaFree(memory_);
@@ -80,11 +81,13 @@ HostCoded code_on_host(const Case& one) {
   const auto footprint = *homcomp::footprint(one.encoding, one.plan);
   std::vector<std::byte> scratch(footprint.encode_scratch);
   coded.payload.resize(footprint.max_payload);
-  homcomp::encode(one.encoding, one.plan, homcomp::kernels(), one.data, coded.payload, scratch, &coded.encoded, 1);
+  homcomp::encode(one.encoding, one.plan, homcomp::kernels(), one.data, coded.payload, scratch,
+                  &coded.encoded, 1);
   if (coded.encoded.bytes == Codec::kIncompressible) return coded;
   coded.payload.resize(coded.encoded.bytes);
   coded.values.resize(one.data.size());
-  EXPECT_TRUE(homcomp::decode(one.encoding, one.plan, homcomp::kernels(), coded.payload, coded.values, 1).ok());
+  EXPECT_TRUE(
+      homcomp::decode(one.encoding, one.plan, homcomp::kernels(), coded.payload, coded.values, 1).ok());
   return coded;
 }
 
@@ -92,15 +95,17 @@ std::uint32_t decode_on_device(const Case& one, ConstBytes payload, std::vector<
   const auto footprint = *homcomp::device_footprint(one.encoding, one.plan);
   const DeviceMemory from(payload), scratch(footprint.decode_scratch), fault(4);
   const DeviceMemory to(one.data.size(), one.shift);
-  const Status status = homcomp::decode_on_device(one.encoding, one.plan, from.bytes(), to.bytes(), scratch.bytes(),
-                                                  device(nullptr, reinterpret_cast<std::uint32_t*>(fault.begin())));
+  const Status status =
+      homcomp::decode_on_device(one.encoding, one.plan, from.bytes(), to.bytes(), scratch.bytes(),
+                                device(nullptr, reinterpret_cast<std::uint32_t*>(fault.begin())));
   EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
   values = to.content(one.data.size());
   return status.ok() ? fault.value<std::uint32_t>() : static_cast<std::uint32_t>(status.code());
 }
 
 std::size_t first_difference(ConstBytes a, ConstBytes b) {
-  const auto at = std::mismatch(a.begin(), a.begin() + static_cast<std::ptrdiff_t>(std::min(a.size(), b.size())), b.begin());
+  const auto at = std::mismatch(
+      a.begin(), a.begin() + static_cast<std::ptrdiff_t>(std::min(a.size(), b.size())), b.begin());
   return static_cast<std::size_t>(at.first - a.begin());
 }
 
@@ -109,10 +114,12 @@ void check(const Case& one) {
   const HostCoded host = code_on_host(one);
   const auto footprint = *homcomp::device_footprint(one.encoding, one.plan);
   EXPECT_LE(footprint.encode_scratch, one.data.size() / 500 + 4096);
-  const DeviceMemory data(one.data, one.shift), payload(footprint.max_payload), scratch(footprint.encode_scratch);
+  const DeviceMemory data(one.data, one.shift), payload(footprint.max_payload),
+      scratch(footprint.encode_scratch);
   const DeviceMemory encoded(sizeof(Encoded));
-  ASSERT_TRUE(homcomp::encode_on_device(one.encoding, one.plan, data.bytes(), payload.bytes(), scratch.bytes(),
-                                        reinterpret_cast<Encoded*>(encoded.begin()), device(nullptr))
+  ASSERT_TRUE(homcomp::encode_on_device(one.encoding, one.plan, data.bytes(), payload.bytes(),
+                                        scratch.bytes(), reinterpret_cast<Encoded*>(encoded.begin()),
+                                        device(nullptr))
                   .ok());
   ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
   const auto made = encoded.value<Encoded>();
@@ -129,9 +136,24 @@ void check(const Case& one) {
 
 // ---- Data
 
-enum class Kind { normal, walk, smooth, steps, zeros, scattered, masked, huge, tiny, wide, noise, rare, slopes };
-constexpr Kind kKinds[] = {Kind::normal, Kind::walk,   Kind::smooth, Kind::steps, Kind::zeros, Kind::scattered, Kind::masked,
-                           Kind::huge,   Kind::tiny,   Kind::wide,   Kind::noise, Kind::rare,  Kind::slopes};
+enum class Kind {
+  normal,
+  walk,
+  smooth,
+  steps,
+  zeros,
+  scattered,
+  masked,
+  huge,
+  tiny,
+  wide,
+  noise,
+  rare,
+  slopes
+};
+constexpr Kind kKinds[] = {Kind::normal,    Kind::walk,   Kind::smooth, Kind::steps, Kind::zeros,
+                           Kind::scattered, Kind::masked, Kind::huge,   Kind::tiny,  Kind::wide,
+                           Kind::noise,     Kind::rare,   Kind::slopes};
 constexpr double kFill = -9999;
 
 template <class T>
@@ -146,19 +168,43 @@ std::vector<T> make_values(Kind kind, std::uint64_t count, std::uint64_t row) {
     const bool is_rare = random() % 500 == 0;
     walk += 0.01 * value;
     switch (kind) {
-      case Kind::normal: break;
-      case Kind::walk: value = walk; break;
-      case Kind::smooth: value = 3 + std::sin(x * 0.05) * std::cos(y * 0.03) + 0.5 * std::sin(y * 0.011); break;
-      case Kind::steps: value = static_cast<double>(i / 97 % 5) * 3; break;
-      case Kind::zeros: value = i / 1500 % 2 == 0 ? 0 : value; break;
-      case Kind::scattered: if (random() % 10 == 0) value = random() % 2 == 0 ? NAN : INFINITY; break;
-      case Kind::masked: value = (i / 700 % 3 == 0 || random() % 20 == 0) ? kFill : walk; break;
-      case Kind::huge: value *= std::pow(10.0, static_cast<double>(random() % 30)); break;
-      case Kind::tiny: value *= static_cast<double>(std::numeric_limits<T>::denorm_min()) * 100; break;
-      case Kind::wide: value *= 3e5; break;
-      case Kind::noise: break;
-      case Kind::rare: value = is_rare ? 5 : 1; break;
-      case Kind::slopes: value = static_cast<double>(i % 1000) * 0.7 + static_cast<double>(i % 3) * 0.01; break;
+      case Kind::normal:
+        break;
+      case Kind::walk:
+        value = walk;
+        break;
+      case Kind::smooth:
+        value = 3 + std::sin(x * 0.05) * std::cos(y * 0.03) + 0.5 * std::sin(y * 0.011);
+        break;
+      case Kind::steps:
+        value = static_cast<double>(i / 97 % 5) * 3;
+        break;
+      case Kind::zeros:
+        value = i / 1500 % 2 == 0 ? 0 : value;
+        break;
+      case Kind::scattered:
+        if (random() % 10 == 0) value = random() % 2 == 0 ? NAN : INFINITY;
+        break;
+      case Kind::masked:
+        value = (i / 700 % 3 == 0 || random() % 20 == 0) ? kFill : walk;
+        break;
+      case Kind::huge:
+        value *= std::pow(10.0, static_cast<double>(random() % 30));
+        break;
+      case Kind::tiny:
+        value *= static_cast<double>(std::numeric_limits<T>::denorm_min()) * 100;
+        break;
+      case Kind::wide:
+        value *= 3e5;
+        break;
+      case Kind::noise:
+        break;
+      case Kind::rare:
+        value = is_rare ? 5 : 1;
+        break;
+      case Kind::slopes:
+        value = static_cast<double>(i % 1000) * 0.7 + static_cast<double>(i % 3) * 0.01;
+        break;
     }
     values[i] = static_cast<T>(value);
     if (kind == Kind::noise) values[i] = value_of<T>(static_cast<BitsOf<T>>(random()));
@@ -167,19 +213,21 @@ std::vector<T> make_values(Kind kind, std::uint64_t count, std::uint64_t row) {
 }
 
 template <class T>
-Case make_case(Kind kind, std::vector<std::uint64_t> extents, unsigned dim, double bound, std::size_t shift = 0) {
+Case make_case(Kind kind, std::vector<std::uint64_t> extents, unsigned dim, double bound,
+               std::size_t shift = 0) {
   Case one;
   one.encoding.field = *Field::make(dtype_of<T>(), extents);
-  one.encoding.abs_error = kind == Kind::tiny ? bound * 1000 * static_cast<double>(std::numeric_limits<T>::denorm_min()) : bound;
+  one.encoding.abs_error =
+      kind == Kind::tiny ? bound * 1000 * static_cast<double>(std::numeric_limits<T>::denorm_min()) : bound;
   one.plan.dim = dim;
   if (kind == Kind::masked) one.encoding.fill_bits = bits_of(static_cast<T>(kFill));
   const auto values = make_values<T>(kind, one.encoding.field.count(), extents.back());
   const auto bytes = std::as_bytes(std::span(values));
   one.data.assign(bytes.begin(), bytes.end());
   one.shift = shift;
-  one.name = "kind " + std::to_string(static_cast<int>(kind)) + ", " + std::string(to_string(dtype_of<T>())) + " " +
-             one.encoding.field.shape_text() + ", dim " + std::to_string(dim) + ", bound " + std::to_string(bound) +
-             ", shift " + std::to_string(shift);
+  one.name = "kind " + std::to_string(static_cast<int>(kind)) + ", " + std::string(to_string(dtype_of<T>())) +
+             " " + one.encoding.field.shape_text() + ", dim " + std::to_string(dim) + ", bound " +
+             std::to_string(bound) + ", shift " + std::to_string(shift);
   return one;
 }
 
@@ -195,7 +243,8 @@ TYPED_TEST_SUITE(HomcompGpu, Types);
 
 TYPED_TEST(HomcompGpu, MakesTheBytesOfTheHostInOneDimension) {
   for (const Kind kind : kKinds)
-    for (const std::uint64_t count : {1, 2, 31, 32, 33, 100, 255, 1000, 2048, 4095, 4096, 4097, 5000, 8191, 8192, 20000})
+    for (const std::uint64_t count :
+         {1, 2, 31, 32, 33, 100, 255, 1000, 2048, 4095, 4096, 4097, 5000, 8191, 8192, 20000})
       for (const double bound : {1e-4, 1e-2, 0.7}) {
         check(make_case<TypeParam>(kind, {count}, 1, bound));
         if (this->HasFatalFailure()) return;
@@ -214,9 +263,10 @@ TYPED_TEST(HomcompGpu, MakesTheBytesOfTheHostOverGroups) {
 
 TYPED_TEST(HomcompGpu, MakesTheBytesOfTheHostInMoreDimensions) {
   const std::vector<std::vector<std::uint64_t>> shapes = {
-      {64, 64},     {65, 130},     {7, 9},        {1000, 3},      {3, 1000},       {200, 200},     {128, 256}, {1, 77, 5},
-      {16, 16, 16}, {32, 48, 64},  {17, 33, 20},  {5, 6, 7},      {2, 100, 100},   {100, 2, 100},  {40, 40, 2}, {33, 35, 37},
-      {2, 3, 4, 5}, {3, 16, 16, 16}, {2, 20, 20, 36}, {300, 2, 2, 2}, {5, 1, 40, 40}};
+      {64, 64},        {65, 130},      {7, 9},        {1000, 3},    {3, 1000},    {200, 200},
+      {128, 256},      {1, 77, 5},     {16, 16, 16},  {32, 48, 64}, {17, 33, 20}, {5, 6, 7},
+      {2, 100, 100},   {100, 2, 100},  {40, 40, 2},   {33, 35, 37}, {2, 3, 4, 5}, {3, 16, 16, 16},
+      {2, 20, 20, 36}, {300, 2, 2, 2}, {5, 1, 40, 40}};
   for (const Kind kind : kKinds)
     for (const auto& shape : shapes) {
       const unsigned rank = Field::make(Dtype::f32, shape)->without_unit_extents().rank;
@@ -260,13 +310,15 @@ TYPED_TEST(HomcompGpu, RefusesDamagedPayloads) {
       if (host.payload.empty() || host.encoded.bytes == Codec::kIncompressible) continue;
       for (unsigned round = 0; round < 60; ++round) {
         auto payload = host.payload;
-        const std::size_t reach = round % 3 == 0 ? std::min<std::size_t>(payload.size(), 400) : payload.size();
+        const std::size_t reach =
+            round % 3 == 0 ? std::min<std::size_t>(payload.size(), 400) : payload.size();
         for (unsigned flips = 1 + random() % 3; flips != 0; --flips)
           payload[random() % reach] ^= static_cast<std::byte>(1u << random() % 8);
         if (round % 10 == 9) payload.resize(payload.size() - 4 * (1 + random() % 8));
         if (round % 2 == 1) fix_homcomp_payload(one.encoding.field, dim, payload);
         std::vector<std::byte> of_host(one.data.size()), values;
-        const Status verdict = homcomp::decode(one.encoding, one.plan, homcomp::kernels(), payload, of_host, 1);
+        const Status verdict =
+            homcomp::decode(one.encoding, one.plan, homcomp::kernels(), payload, of_host, 1);
         const std::uint32_t fault = decode_on_device(one, payload, values);
         SCOPED_TRACE(one.name + ", round " + std::to_string(round) + ": " + verdict.message());
         ASSERT_EQ(fault, static_cast<std::uint32_t>(verdict.code()));
@@ -286,11 +338,13 @@ TYPED_TEST(HomcompGpu, CanBeCapturedInAGraph) {
   cudaStream_t stream;
   ASSERT_EQ(cudaStreamCreate(&stream), cudaSuccess);
   ASSERT_EQ(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal), cudaSuccess);
-  ASSERT_TRUE(homcomp::encode_on_device(one.encoding, one.plan, data.bytes(), payload.bytes(), scratch.bytes(),
-                                        reinterpret_cast<Encoded*>(encoded.begin()), device(stream))
+  ASSERT_TRUE(homcomp::encode_on_device(one.encoding, one.plan, data.bytes(), payload.bytes(),
+                                        scratch.bytes(), reinterpret_cast<Encoded*>(encoded.begin()),
+                                        device(stream))
                   .ok());
-  ASSERT_TRUE(homcomp::decode_on_device(one.encoding, one.plan, payload.bytes().first(host.payload.size()), values.bytes(),
-                                        scratch.bytes(), device(stream, reinterpret_cast<std::uint32_t*>(fault.begin())))
+  ASSERT_TRUE(homcomp::decode_on_device(one.encoding, one.plan, payload.bytes().first(host.payload.size()),
+                                        values.bytes(), scratch.bytes(),
+                                        device(stream, reinterpret_cast<std::uint32_t*>(fault.begin())))
                   .ok());
   cudaGraph_t graph;
   cudaGraphExec_t made;
