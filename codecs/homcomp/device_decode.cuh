@@ -10,7 +10,6 @@ namespace homz::homcomp::device {
 struct DecodeTotals {  // of a warp's blocks
   u32 parts;           // words of masks and planes, from bit 16 on bytes of sparse magnitudes
   u32 flags;           // bit 0: something is wrong, bit 1: there are exact values
-  u32 signs;           // of sparse blocks, from bit 16 on exact values
 };
 
 template <class T>
@@ -18,6 +17,7 @@ struct DecodeRoom {                          // shared memory
   alignas(128) u32 words[Stage<T>::kWords];  // quanta, then values
   alignas(128) u32 coded[kMostCoded<T> + 8];
   DecodeTotals totals[kWarps];
+  u32 signs[kWarps];  // of sparse blocks, from bit 16 on exact values
   WordSums sums[kWarps];
   RowEnd ends[kWarps];
   ChunkPlace places[3];  // of this chunk and the next, while some threads have not left the last
@@ -170,13 +170,13 @@ class ChunkDecoder {
     const u32 parts = count_bits(plane_) | count_bits(exact_) << 16;
     const u32 up_to = sums_up_to(parts), wrong = __ballot_sync(kAllLanes, !good);
     u32 before = up_to - parts;
-    if (lane_id() == 31) room_.totals[threadIdx.x / 32].signs = up_to;
+    if (lane_id() == 31) room_.signs[threadIdx.x / 32] = up_to;
     if (__syncthreads_or(wrong != 0)) return false;
     u32 all = 0;
 #pragma unroll
     for (u32 w = 0; w < kWarps; ++w) {
-      if (w < threadIdx.x / 32) before += room_.totals[w].signs;
-      all += room_.totals[w].signs;
+      if (w < threadIdx.x / 32) before += room_.signs[w];
+      all += room_.signs[w];
     }
     const u32 signs_before = before & 0xffff, bits = 8 * magnitude_bytes_ + (all & 0xffff);
     values_before_ = before >> 16;

@@ -62,13 +62,12 @@ struct EncodeRoom {  // shared memory
   u32 next;
 };
 
-// CTAs of a multiprocessor: one more of f32 would fit into its shared memory, but would have too few
-// registers.
-template <class T>
-inline constexpr unsigned kEncodingCtas = sizeof(T) == 4 ? 5 : 4;
+// CTAs of a multiprocessor: more would fit into its shared memory, but have too few registers.
+template <class T, bool kFlat>
+inline constexpr unsigned kEncodingCtas = sizeof(T) == 4 && kFlat ? 5 : 4;
 inline constexpr unsigned kSharedMemory = 228 * 1024,
                           kSharedOfSystem = 1024;  // of a multiprocessor, of each CTA
-static_assert(kEncodingCtas<double> * (sizeof(EncodeRoom<double>) + kSharedOfSystem) <= kSharedMemory);
+static_assert(4 * (sizeof(EncodeRoom<double>) + kSharedOfSystem) <= kSharedMemory);
 
 template <class T, bool kFlat>
 class ChunkEncoder {

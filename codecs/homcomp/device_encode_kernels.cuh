@@ -188,7 +188,7 @@ class EncodeLoop {
 };
 
 template <class T, bool kFlat>
-__global__ void __launch_bounds__(kThreads, kEncodingCtas<T>)
+__global__ void __launch_bounds__(kThreads, kEncodingCtas<T, kFlat>)
     encode_chunks(const __grid_constant__ EncodeCall<T> call) {
   extern __shared__ uint4 memory[];
   let_next_start();
