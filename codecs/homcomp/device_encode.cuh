@@ -174,7 +174,7 @@ class ChunkEncoder {
     const Settler<T> settler(room_.words, room_.vacant, box_, orders);
     const bool has_vacant = room_.vacant[threadIdx.x] != 0;
     if (settler.is_along_row()) {
-      const u32 in_front = has_vacant ? settler.in_front(threadIdx.x) : 0;
+      const u32 in_front = has_vacant ? settler.in_front(threadIdx.x, room_.kept) : 0;
       __syncthreads();
       if (has_vacant) settler.settle_row(threadIdx.x, in_front);
     } else if (has_vacant) {

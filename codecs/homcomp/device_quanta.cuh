@@ -212,12 +212,13 @@ class Settler {
   // In one row, what is in front of each block is found before any is changed; else settle() does all.
   __device__ bool is_along_row() const { return orders_.x != 0 && box_.is_row(); }
 
-  __device__ u32 in_front(u32 block) const {
-    u32 before = block;
-    while (before != 0 && vacant_[before - 1] == ~0u) --before;
+  // `kept`: the blocks that have quanta of their own, a mask a warp.
+  __device__ u32 in_front(u32 block, const u32* kept) const {
+    u32 warp = block / 32, before = kept[warp] & ((1u << block % 32) - 1);
+    while (before == 0 && warp != 0) before = kept[--warp];
     if (before == 0) return static_cast<u32>(orders_.base);
-    const u32 last = 31 - static_cast<u32>(__clz(static_cast<int>(~vacant_[before - 1])));
-    return get(kBlock * (before - 1) + last);
+    const u32 nearest = 32 * warp + last_of(before);
+    return get(kBlock * nearest + last_of(~vacant_[nearest]));
   }
   __device__ void settle_row(u32 block, u32 last) const {
     const u32 vacant = vacant_[block];
@@ -241,6 +242,9 @@ class Settler {
   }
 
  private:
+  __device__ static u32 last_of(u32 mask) {
+    return 31 - static_cast<u32>(__clz(static_cast<int>(mask)));
+  }
   __device__ void set(u32 n, u32 quantum) const {
     quanta_[Stage<T>::quantum(n)] = quantum;
   }
