@@ -1,0 +1,208 @@
+// The host's side of homcomp on the device: memory is carved, kernels are chosen and enqueued.
+#include <cuda_runtime.h>
+
+#include <array>
+#include <mutex>
+
+#include "codecs/homcomp/device.hpp"
+#include "codecs/homcomp/device_decode_kernels.cuh"
+#include "codecs/homcomp/device_encode_kernels.cuh"
+
+namespace homz::homcomp {
+namespace {
+
+using namespace device;
+
+struct Scratch {
+  u64* places;
+  WordSums* chunk_sums;
+  CallState* call;
+};
+
+Scratch carve_encode(Arena& arena, const Layout& layout) {
+  Scratch scratch;
+  scratch.places = arena.take<u64>(layout.chunks);
+  scratch.chunk_sums = arena.take<WordSums>(layout.chunks);
+  scratch.call = arena.take<CallState>(1);
+  return scratch;
+}
+
+WordSums* carve_decode(Arena& arena, const Layout& layout) {
+  return arena.take<WordSums>(layout.chunks);
+}
+
+Status check(cudaError_t error, const char* what) {
+  if (error == cudaSuccess) return Status();
+  return Status(Code::internal,
+                std::string("homcomp on the device: ") + what + ": " + cudaGetErrorString(error));
+}
+
+Status check_alignment(const void* data, std::size_t value_bytes, const void* payload) {
+  if (reinterpret_cast<std::uintptr_t>(data) % value_bytes == 0 &&
+      reinterpret_cast<std::uintptr_t>(payload) % 8 == 0)
+    return Status();
+  return Status(Code::invalid_argument,
+                "homcomp on the device: data must be aligned to its values, and the payload to 8 bytes");
+}
+
+// What a device has to offer to a kernel: asked once, since that takes longer than to launch it.
+struct Offer {
+  unsigned ctas = 0;    // that it holds at once
+  bool chains = false;  // whether a kernel may be launched while the one before it ends
+};
+
+template <class Kernel>
+Status ask_device(Kernel kernel, std::size_t shared, int device, Offer& offer) {
+  int processors = 0, of_processor = 0, major = 0;
+  HOMZ_TRY(check(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device), "no device"));
+  HOMZ_TRY(check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device), "no device"));
+  HOMZ_TRY(check(
+      cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared)),
+      "no shared memory"));
+  HOMZ_TRY(check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&of_processor, kernel, kThreads, shared),
+                 "no kernel"));
+  offer = {static_cast<unsigned>(processors * of_processor), major >= 9};
+  return Status();
+}
+
+template <auto kKernel>
+Status offer_of(std::size_t shared, Offer& offer) {
+  constexpr int kDevices = 64;
+  static std::array<std::once_flag, kDevices> asked;
+  static std::array<Offer, kDevices> offers;
+  int device = 0;
+  HOMZ_TRY(check(cudaGetDevice(&device), "no device"));
+  if (device >= kDevices) return ask_device(kKernel, shared, device, offer);
+  Status status;
+  std::call_once(asked[device], [&] { status = ask_device(kKernel, shared, device, offers[device]); });
+  offer = offers[device];
+  return offer.ctas != 0 ? Status()
+         : status.ok()   ? Status(Code::internal, "homcomp on the device: no kernel")
+                         : status;
+}
+
+template <class Call>
+Status launch(void (*kernel)(Call), unsigned grid, unsigned threads, std::size_t shared, cudaStream_t stream,
+              bool chained, const Call& call) {
+  cudaLaunchAttribute attribute{};
+  attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  attribute.val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchConfig_t config{};
+  config.gridDim = dim3(grid);
+  config.blockDim = dim3(threads);
+  config.dynamicSmemBytes = shared;
+  config.stream = stream;
+  config.attrs = &attribute;
+  config.numAttrs = chained ? 1 : 0;
+  return check(cudaLaunchKernelEx(&config, kernel, call), "launching a kernel");
+}
+
+unsigned clearing_grid(std::uint64_t items) {
+  return static_cast<unsigned>(std::clamp<std::uint64_t>(items / 4096, 1, 256));
+}
+
+template <class T>
+FillValue<T> fill_of(const Encoding& encoding) {
+  return {static_cast<BitsOf<T>>(encoding.fill_bits.value_or(0)), encoding.fill_bits.has_value()};
+}
+
+Tables tables_of(const Layout& layout, std::byte* payload) {
+  return {payload, layout.groups, layout.chunks, layout.sizes, layout.data};
+}
+
+template <class T, bool kFlat>
+Status enqueue_encode(const EncodeCall<T>& call, cudaStream_t stream) {
+  constexpr std::size_t kShared = sizeof(EncodeRoom<T>);
+  Offer offer;
+  HOMZ_TRY((offer_of<encode_chunks<T, kFlat>>(kShared, offer)));
+  const unsigned ctas = std::min(call.grid.chunks + 1, offer.ctas);  // one adds up sizes
+  const auto groups = static_cast<unsigned>(call.tables.groups);
+  HOMZ_TRY(launch(prepare_encode<T>, clearing_grid(call.grid.chunks), 1024, 0, stream, false, call));
+  HOMZ_TRY(launch(encode_chunks<T, kFlat>, ctas, kThreads, kShared, stream, offer.chains, call));
+  return launch(finish_encode<T>, ceil_div(groups, kWarps), kThreads, 0, stream, offer.chains, call);
+}
+
+template <class T, bool kFlat>
+Status enqueue_decode(const DecodeCall<T>& call, cudaStream_t stream) {
+  constexpr std::size_t kShared = sizeof(DecodeRoom<T>);
+  Offer offer;
+  HOMZ_TRY((offer_of<decode_chunks<T, kFlat>>(kShared, offer)));
+  const auto groups = static_cast<unsigned>(call.tables.groups);
+  HOMZ_TRY(launch(decode_chunks<T, kFlat>, std::min(call.grid.chunks, offer.ctas), kThreads, kShared, stream,
+                  false, call));
+  if (call.fault == nullptr) return Status();
+  return launch(verify_decode<T>, 1 + ceil_div(groups, kWarps), kThreads, 0, stream, offer.chains, call);
+}
+
+template <class T>
+Status encode_as(const Encoding& encoding, const Plan& plan, ConstBytes data, Bytes payload, Bytes scratch,
+                 Encoded* encoded, cudaStream_t stream) {
+  HOMZ_TRY(check_alignment(data.data(), sizeof(T), payload.data()));
+  const Grid grid(encoding.field.without_unit_extents(), plan.dim);
+  const Layout layout(grid.chunks());
+  Arena arena(scratch);
+  const Scratch own = carve_encode(arena, layout);
+  const EncodeCall<T> call{device_grid(grid),
+                           {encoding.abs_error, plan.step, plan.use_magnitude},
+                           fill_of<T>(encoding),
+                           reinterpret_cast<const T*>(data.data()),
+                           tables_of(layout, payload.data()),
+                           own.places,
+                           own.chunk_sums,
+                           own.call,
+                           encoded,
+                           data.size() / sizeof(T)};
+  return plan.dim == 1 ? enqueue_encode<T, true>(call, stream) : enqueue_encode<T, false>(call, stream);
+}
+
+template <class T>
+Status decode_as(const Encoding& encoding, const Plan& plan, ConstBytes payload, Bytes data, Bytes scratch,
+                 Exec exec) {
+  HOMZ_TRY(check_alignment(data.data(), sizeof(T), payload.data()));
+  const Grid grid(encoding.field.without_unit_extents(), plan.dim);
+  const Layout layout(grid.chunks());
+  if (payload.size() < layout.data || (payload.size() - layout.data) % 4 != 0)
+    return Status(Code::corrupt_stream, "damaged payload of homcomp: shorter than its tables");
+  Arena arena(scratch);
+  const DecodeCall<T> call{device_grid(grid),
+                           fill_of<T>(encoding),
+                           tables_of(layout, const_cast<std::byte*>(payload.data())),
+                           reinterpret_cast<T*>(data.data()),
+                           (payload.size() - layout.data) / 4,
+                           carve_decode(arena, layout),
+                           exec.fault};
+  return plan.dim == 1 ? enqueue_decode<T, true>(call, exec.stream)
+                       : enqueue_decode<T, false>(call, exec.stream);
+}
+
+}  // namespace
+
+Result<Footprint> device_footprint(const Encoding& encoding, const Plan& plan) {
+  HOMZ_ASSIGN(Footprint footprint, homcomp::footprint(encoding, plan));
+  const Grid grid(encoding.field.without_unit_extents(), plan.dim);
+  const Layout layout(grid.chunks());
+  if (layout.chunks >> 31 != 0)
+    return Status(Code::unsupported, "homcomp on the device: a field of more than 2^31 chunks");
+  Arena of_encode, of_decode;
+  carve_encode(of_encode, layout);
+  carve_decode(of_decode, layout);
+  footprint.encode_scratch = of_encode.needed();
+  footprint.decode_scratch = of_decode.needed();
+  return footprint;
+}
+
+Status encode_on_device(const Encoding& encoding, const Plan& plan, ConstBytes data, Bytes payload,
+                        Bytes scratch, Encoded* encoded, Exec exec) {
+  return with_dtype(encoding.field.dtype, [&](auto zero) {
+    return encode_as<decltype(zero)>(encoding, plan, data, payload, scratch, encoded, exec.stream);
+  });
+}
+
+Status decode_on_device(const Encoding& encoding, const Plan& plan, ConstBytes payload, Bytes data,
+                        Bytes scratch, Exec exec) {
+  return with_dtype(encoding.field.dtype, [&](auto zero) {
+    return decode_as<decltype(zero)>(encoding, plan, payload, data, scratch, exec);
+  });
+}
+
+}  // namespace homz::homcomp

@@ -1,0 +1,166 @@
+// The kernels of decoding: the chunks; then the checksums.
+#pragma once
+
+#include "codecs/homcomp/device_decode.cuh"
+
+namespace homz::homcomp::device {
+
+// The loop of a CTA over chunks.
+template <class T, bool kFlat>
+class DecodeLoop {
+ public:
+  __device__ DecodeLoop(const DecodeCall<T>& call, DecodeRoom<T>& room) : call_(call), room_(room) {}
+
+  __device__ void run() {
+    const T step = static_cast<T>(value_of<double>(*reinterpret_cast<const u64*>(call_.tables.payload)));
+    u32 chunk = blockIdx.x, slot = 0;
+    PlaceQuery<T> query(call_);
+    if (is_finder()) {
+      query.ask(chunk);
+      note(query, chunk, 0);
+    }
+    __syncthreads();
+    fetch(0);
+    for (; chunk < call_.grid.chunks; chunk += gridDim.x) {
+      const u32 next_slot = slot == 2 ? 0 : slot + 1;
+      decode(chunk, slot, next_slot, step);
+      slot = next_slot;
+    }
+  }
+
+ private:
+  // The warp that finds the next chunk's place: the last has the fewest words to sum.
+  __device__ static bool is_finder() { return threadIdx.x / 32 == kWarps - 1; }
+
+  __device__ void note(const PlaceQuery<T>& query, u32 chunk, u32 slot) const {
+    const ChunkPlace place = query.place();
+    if (lane_id() != 0) return;
+    room_.places[slot] = place;
+    if (!kFlat) room_.boxes[slot] = call_.grid.box(chunk);
+  }
+
+  __device__ void fetch(u32 slot) const {
+    const ChunkPlace place = room_.places[slot];
+    if (place.is_good) CodedWords<T>(call_, place).fetch(room_.coded);
+  }
+
+  __device__ void decode(u32 chunk, u32 slot, u32 next_slot, T step) const {
+    const u32 next = chunk + gridDim.x;
+    const bool has_next = next < call_.grid.chunks;
+    PlaceQuery<T> query(call_);
+    if (is_finder() && has_next) query.ask(next);
+    const ChunkPlace place = room_.places[slot];
+    const DeviceBox flat = flat_box(call_.grid, chunk);
+    const DeviceBox& box = kFlat ? flat : room_.boxes[slot];
+    const CodedWords<T> coded(call_, place);
+    wait_for_copies();
+    if (place.is_good && !coded.has_none_of_warp())
+      note_sums(coded.sum(room_.coded), room_.sums);
+    else if (lane_id() == 0)
+      room_.sums[threadIdx.x / 32] = WordSums{};
+    if (is_finder() && has_next) note(query, next, next_slot);
+    __syncthreads();
+    if (threadIdx.x == 0) tell_sums(room_.sums, call_.chunk_sums + chunk);
+    bool good = place.is_good && place.words <= box.count * (sizeof(T) / 4);
+    const bool has_blocks = good && !place.is_raw;
+    u32 v[kBlock];
+    ChunkDecoder<T, kFlat> decoder(call_, room_, box, coded, place.words, step);
+    if (has_blocks) good = decoder.read(v);
+    if (!good && threadIdx.x == 0) call_.chunk_sums[chunk].sum = kWrong;
+    if (!good || !has_blocks) __syncthreads();
+    if (has_next) fetch(next_slot);
+    if (good && has_blocks) decoder.write(v);
+    if (good && place.is_raw) copy_raw(box, coded.from());
+  }
+
+  __device__ void copy_raw(const DeviceBox& box, const u32* from) const {
+    constexpr u32 kOfValue = sizeof(T) / 4;
+    for (u32 n = threadIdx.x; n < box.count; n += kThreads) {
+      BitsOf<T> bits = from[kOfValue * n];
+      if (kOfValue == 2) bits |= static_cast<BitsOf<T>>(u64{from[kOfValue * n + 1]} << 32);
+      call_.data[box.position(n)] = value_of<T>(bits);
+    }
+  }
+
+  const DecodeCall<T>& call_;
+  DecodeRoom<T>& room_;
+};
+
+// CTAs of a multiprocessor.
+template <class T, bool kFlat>
+inline constexpr unsigned kDecodingCtas = sizeof(T) == 8 ? 4
+                                          : kFlat        ? 6
+                                                         : 5;
+
+template <class T, bool kFlat>
+__global__ void __launch_bounds__(kThreads, kDecodingCtas<T, kFlat>)
+    decode_chunks(const __grid_constant__ DecodeCall<T> call) {
+  extern __shared__ uint4 memory[];
+  let_next_start();
+  if (blockIdx.x == 0 && threadIdx.x == 0 && call.fault != nullptr)
+    *static_cast<volatile u32*>(call.fault) = 0;
+  DecodeLoop<T, kFlat>(call, *reinterpret_cast<DecodeRoom<T>*>(memory)).run();
+}
+
+// ---- Behind it
+
+// Whether the chunks of a group are good and make its checksum, by one warp.
+template <class T>
+__device__ inline bool is_group_good(const DecodeCall<T>& call, u64 group) {
+  const Tables& tables = call.tables;
+  const u32 begin = static_cast<u32>(group * kGroup), chunks = tables.chunks_of(group);
+  u32 words[2], up_to[2];
+  bool wrong = false;
+#pragma unroll
+  for (u32 k = 0; k < 2; ++k) {
+    const u32 i = 32 * k + lane_id();
+    words[k] = i < chunks ? PlaceQuery<T>::words_of(call.grid, begin + i, *tables.size(begin + i)) : 0;
+    up_to[k] = sums_up_to(words[k]);
+    wrong |= i < chunks && call.chunk_sums[begin + i].sum == kWrong;
+  }
+  const u32 of_first = __shfl_sync(kAllLanes, up_to[0], 31),
+            all = of_first + __shfl_sync(kAllLanes, up_to[1], 31);
+  if (__any_sync(kAllLanes, wrong)) return false;
+  const GroupSums sums(tables, call.chunk_sums, group,
+                       [&](u32 i) { return i < 32 ? up_to[0] - words[0] : of_first + up_to[1] - words[1]; });
+  return sums.checksum(0, all, chunks) == tables.row(group)[1];
+}
+
+// Whether the front of the payload is as it must be, by one CTA; in thread 0.
+template <class T>
+__device__ inline bool is_front_good(const DecodeCall<T>& call) {
+  const Tables& tables = call.tables;
+  __shared__ u64 sums[2];
+  if (threadIdx.x < 2) sums[threadIdx.x] = 0;
+  ChecksumState own;
+  for (u64 i = threadIdx.x; i < 2 * tables.groups; i += blockDim.x)
+    add_pair(own, 2 + 2 * i, tables.row(0)[i]);
+  const u64 padding = tables.sizes + 2 * tables.chunks + threadIdx.x;
+  const bool wrong = padding < tables.data && tables.payload[padding] != std::byte{0};
+  const bool any_wrong = __syncthreads_or(wrong) != 0;
+  add_to(sums, own);
+  __syncthreads();
+  const u64* const front = reinterpret_cast<const u64*>(tables.payload);
+  ChecksumState table;
+  table.sum = sums[0];
+  table.weighted = sums[1];
+  add_pair(table, 0, front[0]);
+  const double step = value_of<double>(front[0]);
+  return !any_wrong && step > 0 && step <= kMost<T> && static_cast<double>(static_cast<T>(step)) == step &&
+         table.finish(8 + Layout::kRow * tables.groups) == front[1];
+}
+
+template <class T>
+__global__ void __launch_bounds__(kThreads) verify_decode(const __grid_constant__ DecodeCall<T> call) {
+  wait_for_last();
+  bool good = true;
+  const u64 group = (blockIdx.x - 1) * u64{kWarps} + threadIdx.x / 32;
+  if (blockIdx.x == 0)
+    good = is_front_good(call);
+  else if (group < call.tables.groups)
+    good = is_group_good(call, group);
+  if (!good && lane_id() == 0)
+    *static_cast<volatile u32*>(call.fault) = static_cast<u32>(Code::corrupt_stream);
+}
+
+}  // namespace homz::homcomp::device

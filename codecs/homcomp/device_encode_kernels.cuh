@@ -1,0 +1,303 @@
+// The kernels of encoding: the step; the chunks; the tables.
+#pragma once
+
+#include "codecs/homcomp/device_encode.cuh"
+
+namespace homz::homcomp::device {
+
+// Copies a coded chunk to its place, sums its words, and leaves zeros in room.sparse.
+template <class T, bool kFlat>
+class CodedCopy {
+ public:
+  __device__ CodedCopy(const EncodeCall<T>& call, EncodeRoom<T>& room, u32 parity)
+      : call_(call), room_(room), coded_(room.written[parity]), sparse_(room.sparse[parity]) {}
+
+  // `place`: what was seen of it some time ago, in lane 0.
+  __device__ void copy(u64 place) {
+    if ((threadIdx.x & ~31u) >= coded_.words && !coded_.has_exact) {  // nothing for this warp
+      if (lane_id() == 0) room_.sums[threadIdx.x / 32] = WordSums{};
+      return;
+    }
+    if (lane_id() == 0 && place < kPlaced) place = wait_for_place(call_.places + coded_.chunk);
+    place = __shfl_sync(kAllLanes, place & kWordsMask, 0);
+    to_ = reinterpret_cast<u32*>(call_.tables.payload + call_.tables.data) + place;
+    if (coded_.main_words == 0)
+      copy_raw();
+    else
+      copy_coded();
+    note_sums(sums_, room_.sums);
+  }
+
+ private:
+  __device__ void put(u32 at, u32 word) {
+    __stcs(to_ + at, word);
+    sums_.add(at, word);
+  }
+  __device__ void put_value(u32 at, T value) {
+    const BitsOf<T> bits = bits_of(value);
+    put(at, static_cast<u32>(bits));
+    if constexpr (sizeof(T) == 8) put(at + 1, static_cast<u32>(bits >> 32));
+  }
+
+  __device__ void copy_coded() {
+#pragma unroll 4
+    for (u32 i = threadIdx.x; i < coded_.main_words; i += kThreads) put(i, room_.coded[coded_.at + i]);
+    for (u32 i = threadIdx.x; i < coded_.sparse_words; i += kThreads) {
+      put(coded_.main_words + i, sparse_[i]);
+      sparse_[i] = 0;
+    }
+    if (coded_.has_exact) copy_exact();
+  }
+
+  __device__ DeviceBox box() const {
+    return kFlat ? flat_box(call_.grid, coded_.chunk) : call_.grid.box(coded_.chunk);
+  }
+
+  // Four at a time, for they come from afar.
+  __device__ void copy_exact() {
+    constexpr u32 kOfValue = sizeof(T) / 4, kTogether = 4;
+    const DeviceBox box = this->box();
+    u32 at = coded_.main_words + coded_.sparse_words + kOfValue * room_.exact_at[threadIdx.x];
+    for (u32 bits = room_.exact[threadIdx.x]; bits != 0;) {
+      T values[kTogether];
+      u32 count = 0;
+#pragma unroll
+      for (u32 k = 0; k < kTogether; ++k)
+        if (bits != 0) {
+          values[k] = call_.data[box.position(kBlock * threadIdx.x +
+                                              static_cast<u32>(__ffs(static_cast<int>(bits)) - 1))];
+          bits &= bits - 1;
+          ++count;
+        }
+#pragma unroll
+      for (u32 k = 0; k < kTogether; ++k)
+        if (k < count) put_value(at + kOfValue * k, values[k]);
+      at += kOfValue * count;
+    }
+  }
+
+  __device__ void copy_raw() {
+    const DeviceBox box = this->box();
+    for (u32 n = threadIdx.x; n < box.count; n += kThreads)
+      put_value(sizeof(T) / 4 * n, call_.data[box.position(n)]);
+  }
+
+  const EncodeCall<T>& call_;
+  EncodeRoom<T>& room_;
+  const Coded coded_;
+  u32* const sparse_;
+  u32* to_;
+  WordSums sums_;
+};
+
+// The loop of a CTA over chunks. Tickets count from 1: whoever draws 0 adds up the sizes instead.
+template <class T, bool kFlat>
+class EncodeLoop {
+ public:
+  __device__ EncodeLoop(const EncodeCall<T>& call, EncodeRoom<T>& room) : call_(call), room_(room) {}
+
+  __device__ void run() {
+    for (u32 i = threadIdx.x; i < sizeof(room_.sparse) / 4; i += kThreads) (&room_.sparse[0][0])[i] = 0;
+    if (threadIdx.x < 12) room_.trial.costs[threadIdx.x] = 0;
+    draw(draw_ticket(), 0);
+    if (threadIdx.x == 32)
+      room_.by = quantiser_for(static_cast<T>(value_of<double>(call_.call->step_bits)), call_.rule.abs_error);
+    __syncthreads();
+    if (room_.next == 0) return add_up();
+    u32 round = 0, chunk = room_.next - 1;
+    if (chunk >= call_.grid.chunks) return;
+    load(chunk, 0);
+    for (;; ++round) {
+      const u32 next = step(chunk, round);
+      if (chunk >= call_.grid.chunks) break;
+      chunk = next;
+    }
+    __syncthreads();
+    tell(round - 1);
+  }
+
+ private:
+  __device__ u32 draw_ticket() const { return threadIdx.x == 0 ? atomicAdd(&call_.call->ticket, 1) : 0; }
+
+  __device__ void draw(u32 ticket, u32 parity) const {
+    if (threadIdx.x != 0) return;
+    room_.next = ticket;
+    if (!kFlat && ticket != 0 && ticket <= call_.grid.chunks)
+      room_.boxes[parity] = call_.grid.box(ticket - 1);
+  }
+
+  __device__ void add_up() const {
+    if (threadIdx.x >= 32) return;
+    const u64 words = place_chunks(call_.places, call_.grid.chunks);
+    if (threadIdx.x == 0) call_.call->end = words;
+  }
+
+  __device__ void load(u32 chunk, u32 parity) const {
+    if (kFlat)
+      load_values(call_.grid, flat_box(call_.grid, chunk), call_.data, room_.words);
+    else
+      load_values(call_.grid, room_.boxes[parity], call_.data, room_.words);
+  }
+
+  // One chunk up to its coded form, if there is one left, and the chunk before to the payload. Returns the
+  // next chunk.
+  __device__ u32 step(u32 chunk, u32 round) const {
+    const u32 parity = round & 1;
+    const bool is_first = round == 0, is_chunk = chunk < call_.grid.chunks;
+    const DeviceBox flat = flat_box(call_.grid, chunk);
+    ChunkEncoder<T, kFlat> encoder(call_, room_, kFlat ? flat : room_.boxes[parity], chunk, parity);
+    u32 next = 0, residuals[kBlock];
+    u64 seen = 0;  // of the place of the chunk before
+    if (is_chunk) {
+      const u32 ticket = draw_ticket();
+      wait_for_copies();
+      __syncwarp();
+      encoder.quantise();
+      if (round >= 2) tell(round - 2);  // copied in the last round, and all warps have added theirs
+      encoder.weigh_orders();
+      if (!is_first && lane_id() == 0) seen = observe(call_.places + room_.written[parity ^ 1].chunk);
+      draw(ticket, parity ^ 1);
+      __syncthreads();
+      encoder.choose_orders();
+      encoder.take_differences(residuals);
+    } else {
+      __syncthreads();
+      if (round >= 2) tell(round - 2);
+    }
+    __syncthreads();
+    if (is_chunk) {
+      next = room_.next - 1;
+      if (next < call_.grid.chunks) load(next, parity ^ 1);
+      encoder.place();
+      if (threadIdx.x < 12) room_.trial.costs[threadIdx.x] = 0;
+    }
+    if (!is_first) CodedCopy<T, kFlat>(call_, room_, parity ^ 1).copy(seen);
+    if (!is_chunk) return next;
+    if (!is_first && !encoder.fits_beside(room_.written[parity ^ 1])) __syncthreads();
+    encoder.write(residuals);
+    return next;
+  }
+
+  // The sums of the chunk of a round.
+  __device__ void tell(u32 round) const {
+    if (threadIdx.x == 0) tell_sums(room_.sums, call_.chunk_sums + room_.written[round & 1].chunk);
+  }
+
+  const EncodeCall<T>& call_;
+  EncodeRoom<T>& room_;
+};
+
+template <class T, bool kFlat>
+__global__ void __launch_bounds__(kThreads, kEncodingCtas<T, kFlat>)
+    encode_chunks(const __grid_constant__ EncodeCall<T> call) {
+  extern __shared__ uint4 memory[];
+  let_next_start();
+  wait_for_last();
+  EncodeLoop<T, kFlat>(call, *reinterpret_cast<EncodeRoom<T>*>(memory)).run();
+}
+
+// In front of it: the step, and states of 0.
+template <class T>
+__global__ void __launch_bounds__(1024) prepare_encode(const __grid_constant__ EncodeCall<T> call) {
+  let_next_start();
+  const u64 first = blockIdx.x * u64{blockDim.x} + threadIdx.x, stride = gridDim.x * u64{blockDim.x};
+  for (u64 i = first; i < call.tables.chunks; i += stride) call.places[i] = 0;
+  if (blockIdx.x != 0) return;
+  if (threadIdx.x == 0) *call.call = CallState{};
+  __shared__ BitsOf<T> largest;
+  if (threadIdx.x == 0) largest = 0;
+  __syncthreads();
+  constexpr double kUnits = static_cast<double>(1ull << (std::numeric_limits<T>::digits - 2));
+  T own = 0;
+  if (call.rule.given == 0 && call.rule.use_magnitude)
+    own = sampled_by_thread(call.data, call.count, call.fill, call.rule.abs_error * kUnits);
+  using Bits = std::conditional_t<sizeof(T) == 4, u32, u64>;
+  if (own > 0) atomicMax(reinterpret_cast<Bits*>(&largest), static_cast<Bits>(bits_of(own)));
+  __syncthreads();
+  if (threadIdx.x == 0)
+    call.call->step_bits = bits_of(static_cast<double>(step_for(call.rule, value_of<T>(largest))));
+}
+
+// ---- Behind it: the table, a warp a group; whoever finishes the last one writes the front of the payload.
+
+template <class T>
+class TableWriter {
+ public:
+  __device__ TableWriter(const EncodeCall<T>& call, u64 group)
+      : call_(call), tables_(call.tables), group_(group) {}
+
+  __device__ void write() {
+    const u64 begin = group_ * kGroup;
+    const u32 chunks = tables_.chunks_of(group_);
+    const bool is_last = group_ + 1 == tables_.groups;
+    const auto place = [&](u64 chunk) { return call_.places[chunk] & kWordsMask; };
+    const u64 first = place(begin), end = is_last ? call_.call->end : place(begin + kGroup);
+    const GroupSums sums(tables_, call_.chunk_sums, group_, [&](u32 i) { return place(begin + i); });
+    ChecksumState of_payload = sum_over_warp(sizes_in_payload(chunks));
+    if (lane_id() != 0) return;
+    of_payload.join(sums.data, tables_.data / 4);
+    add_row(first, sums.checksum(first, static_cast<u32>(end - first), chunks), of_payload);
+    add_to(call_.call->all, of_payload);
+    if (is_last)
+      for (u64 at = tables_.sizes + 2 * tables_.chunks; at < tables_.data; ++at)
+        tables_.payload[at] = std::byte{0};
+    __threadfence();
+    if (atomicAdd(&call_.call->groups_done, 1) + 1 == tables_.groups) finish();
+  }
+
+ private:
+  __device__ ChecksumState sizes_in_payload(u32 chunks) const {
+    ChecksumState sums;
+    for (u32 i = lane_id(); i < chunks; i += 32) {
+      const u64 chunk = group_ * kGroup + i;
+      sums.add(tables_.sizes / 4 + chunk / 2, static_cast<u32>(*tables_.size(chunk)) << 16 * (chunk & 1));
+    }
+    return sums;
+  }
+
+  __device__ void add_row(u64 first, u64 checksum, ChecksumState& of_payload) const {
+    u64* const row = tables_.row(group_);
+    row[0] = first;
+    row[1] = checksum;
+    ChecksumState of_table;
+    add_pair(of_table, 2 + 4 * group_, first);
+    add_pair(of_table, 4 + 4 * group_, checksum);
+    add_pair(of_payload, 4 + 4 * group_, first);
+    add_pair(of_payload, 6 + 4 * group_, checksum);
+    add_to(call_.call->table, of_table);
+  }
+
+  __device__ void finish() const {
+    __threadfence();
+    CallState* const call = call_.call;
+    const u64 step = call->step_bits;
+    ChecksumState table, all;
+    table.sum = __ldcg(call->table);
+    table.weighted = __ldcg(call->table + 1);
+    add_pair(table, 0, step);
+    const u64 checksum = table.finish(8 + Layout::kRow * tables_.groups);
+    u64* const front = reinterpret_cast<u64*>(tables_.payload);
+    front[0] = step;
+    front[1] = checksum;
+    all.sum = __ldcg(call->all);
+    all.weighted = __ldcg(call->all + 1);
+    add_pair(all, 0, step);
+    add_pair(all, 2, checksum);
+    const u64 bytes = tables_.data + 4 * call->end;
+    call_.encoded->bytes = bytes > sizeof(T) * call_.count ? ~0ull : bytes;  // Codec::kIncompressible
+    call_.encoded->sums = all;
+  }
+
+  const EncodeCall<T>& call_;
+  const Tables& tables_;
+  const u64 group_;
+};
+
+template <class T>
+__global__ void __launch_bounds__(kThreads) finish_encode(const __grid_constant__ EncodeCall<T> call) {
+  wait_for_last();
+  const u64 group = blockIdx.x * u64{kWarps} + threadIdx.x / 32;
+  if (group < call.tables.groups) TableWriter<T>(call, group).write();
+}
+
+}  // namespace homz::homcomp::device
