@@ -74,7 +74,8 @@ Status offer_of(std::size_t shared, Offer& offer) {
   HOMZ_TRY(check(cudaGetDevice(&device), "no device"));
   if (device >= kDevices) return ask_device(kKernel, shared, device, offer);
   Status status;
-  std::call_once(asked[device], [&] { status = ask_device(kKernel, shared, device, offers[device]); });
+  std::call_once(asked[device],
+                 [&] { static_cast<void>(status = ask_device(kKernel, shared, device, offers[device])); });
   offer = offers[device];
   return offer.ctas != 0 ? Status()
          : status.ok()   ? Status(Code::internal, "homcomp on the device: no kernel")
@@ -178,7 +179,7 @@ Status decode_as(const Encoding& encoding, const Plan& plan, ConstBytes payload,
 }  // namespace
 
 Result<Footprint> device_footprint(const Encoding& encoding, const Plan& plan) {
-  HOMZ_ASSIGN(Footprint footprint, homcomp::footprint(encoding, plan));
+  HOMZ_ASSIGN(Footprint footprint, homcomp::footprint(encoding, plan, 1));
   const Grid grid(encoding.field.without_unit_extents(), plan.dim);
   const Layout layout(grid.chunks());
   if (layout.chunks >> 31 != 0)

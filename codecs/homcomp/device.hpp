@@ -4,9 +4,11 @@
 #pragma once
 
 #include "codecs/homcomp/engine.hpp"
+#include "core/gpu/gpu.hpp"
 
 namespace homz::homcomp {
 
+#if HOMZ_CUDA
 // As footprint(), with the device's scratch: at most 0.2 % of the data and 4 KiB.
 Result<Footprint> device_footprint(const Encoding& encoding, const Plan& plan);
 
@@ -21,5 +23,17 @@ Status encode_on_device(const Encoding& encoding, const Plan& plan, ConstBytes d
 // a kernel leave the buffers.
 Status decode_on_device(const Encoding& encoding, const Plan& plan, ConstBytes payload, Bytes data,
                         Bytes scratch, Exec exec);
+#else
+// The stream layer has refused devices by then.
+inline Result<Footprint> device_footprint(const Encoding&, const Plan&) {
+  return gpu::ready();
+}
+inline Status encode_on_device(const Encoding&, const Plan&, ConstBytes, Bytes, Bytes, Encoded*, Exec) {
+  return gpu::ready();
+}
+inline Status decode_on_device(const Encoding&, const Plan&, ConstBytes, Bytes, Bytes, Exec) {
+  return gpu::ready();
+}
+#endif
 
 }  // namespace homz::homcomp

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "codecs/homcomp/engine.hpp"
+#include "codecs/homcomp/device.hpp"
 #include "core/text.hpp"
 
 namespace homz {
@@ -80,20 +80,28 @@ class HomcompCodec final : public Codec {
 
   Result<Footprint> footprint(const Encoding& encoding, Exec exec) const override {
     HOMZ_ASSIGN(const homcomp::Plan plan, plan_of(encoding));
+    if (exec.space == Space::device) return homcomp::device_footprint(encoding, plan);
     return homcomp::footprint(encoding, plan, exec.threads);
   }
 
   Status encode(const Encoding& encoding, ConstBytes data, Bytes payload, Bytes scratch, Encoded* encoded,
                 Exec exec) const override {
     HOMZ_ASSIGN(const homcomp::Plan plan, plan_of(encoding));
+    if (exec.space == Space::device)
+      return homcomp::encode_on_device(encoding, plan, data, payload, scratch, encoded, exec);
     homcomp::encode(encoding, plan, homcomp::kernels(), data, payload, scratch, encoded, exec.threads);
     return Status();
   }
 
   bool takes_sums() const noexcept override { return true; }
 
-  Status decode(const Encoding& encoding, ConstBytes payload, Bytes data, Bytes, Exec exec) const override {
+  bool on_device() const noexcept override { return true; }
+
+  Status decode(const Encoding& encoding, ConstBytes payload, Bytes data, Bytes scratch,
+                Exec exec) const override {
     HOMZ_ASSIGN(const homcomp::Plan plan, plan_of(encoding));
+    if (exec.space == Space::device)
+      return homcomp::decode_on_device(encoding, plan, payload, data, scratch, exec);
     return homcomp::decode(encoding, plan, homcomp::kernels(), payload, data, exec.threads);
   }
 

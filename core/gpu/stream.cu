@@ -27,9 +27,17 @@ Values<T> values_of(const EncodeTask& task, ConstBytes data) {
           static_cast<BitsOf<T>>(fill.value_or(0))};
 }
 
-Status check_alignment(ConstBytes data, Dtype dtype) {
-  if (reinterpret_cast<std::uintptr_t>(data.data()) % size_of(dtype) == 0) return Status();
-  return Status(Code::invalid_argument, "data in device memory must be aligned to the size of its values");
+bool is_aligned(const std::byte* memory, std::uint64_t to) {
+  return reinterpret_cast<std::uintptr_t>(memory) % to == 0;
+}
+
+Status check_alignment(ConstBytes data, Dtype dtype, ConstBytes stream) {
+  constexpr std::uint64_t kStream = 8;
+  if (!is_aligned(data.data(), size_of(dtype)))
+    return Status(Code::invalid_argument, "data in device memory must be aligned to the size of its values");
+  if (!is_aligned(stream.data(), kStream))
+    return Status(Code::invalid_argument, "streams in device memory must be aligned to 8 bytes");
+  return Status();
 }
 
 bool sums_itself(const Codec* codec) {
@@ -97,7 +105,7 @@ std::uint64_t decode_scratch() {
 
 Status encode(const EncodeTask& task, ConstBytes data, Bytes stream, Bytes scratch,
               std::uint64_t* stream_bytes, Exec exec) {
-  HOMZ_TRY(check_alignment(data, task.header.field.dtype));
+  HOMZ_TRY(check_alignment(data, task.header.field.dtype, stream));
   return with_dtype(task.header.field.dtype, [&](auto zero) {
     return encode_values<decltype(zero)>(task, data, stream, scratch, stream_bytes, exec);
   });
@@ -112,7 +120,7 @@ Status fetch_header(ConstBytes stream, HeaderBytes to, Exec exec) {
 
 Status decode(const OpenStream& stream, const Encoding& encoding, Bytes data, Bytes scratch, Exec exec) {
   const StreamHeader& header = stream.header;
-  HOMZ_TRY(check_alignment(data, header.field.dtype));
+  HOMZ_TRY(check_alignment(data, header.field.dtype, stream.payload));
   Arena arena(scratch);
   DecodeLedger* const ledger = arena.take<DecodeLedger>(1);
   const auto zeros = static_cast<std::uint64_t>(arena.rest().data() - reinterpret_cast<std::byte*>(ledger)) +

@@ -78,7 +78,7 @@ struct HostCoded {
 
 HostCoded code_on_host(const Case& one) {
   HostCoded coded;
-  const auto footprint = *homcomp::footprint(one.encoding, one.plan);
+  const auto footprint = *homcomp::footprint(one.encoding, one.plan, 1);
   std::vector<std::byte> scratch(footprint.encode_scratch);
   coded.payload.resize(footprint.max_payload);
   homcomp::encode(one.encoding, one.plan, homcomp::kernels(), one.data, coded.payload, scratch,
