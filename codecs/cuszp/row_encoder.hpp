@@ -1,0 +1,146 @@
+// Encodes whole blocks in a row, in two passes: sizes, then bytes. A template over the vector primitives V
+// (simd_portable.hpp tells what they are).
+#pragma once
+
+#include "codecs/cuszp/kernels.hpp"
+
+namespace homz::cuszp {
+
+template <class V, class T, Mode kMode>
+class RowEncoder {
+ public:
+  RowEncoder(const Coding<T>& coding, const std::byte* values, unsigned blocks)
+      : coding_(coding), values_(values), blocks_(blocks) {}
+
+  void measure(std::byte* metadata, Measured& measured) const {
+    std::uint64_t bytes = 0;
+    for (unsigned block = 0; block < blocks_; ++block) {
+      const std::byte* const from = values_of(block);
+      Vec q[V::kVectors];
+      typename V::Doubt doubts[V::kVectors], doubt{};
+      for (unsigned i = 0; i < V::kVectors; ++i)
+        doubt |= doubts[i] = V::quantise(from + i * V::kLanes * sizeof(T), coding_, q[i]);
+      std::uint32_t fill = 0;
+      if (coding_.has_fill)
+        for (unsigned i = 0; i < V::kVectors; ++i)
+          fill |= V::template equal<T>(from + i * V::kLanes * sizeof(T), coding_.fill) << i * V::kLanes;
+      Shape shape = shape_of(q);
+      if (V::is_any(doubt) || fill != 0 || shape.width > kWidest) [[unlikely]] {
+        std::uint32_t bad = 0;
+        for (unsigned i = 0; i < V::kVectors; ++i) bad |= V::mask_of(doubts[i]) << i * V::kLanes;
+        shape = resolve(block, q, bad, fill != 0 || shape.width > kWidest, shape, measured);
+      }
+      metadata[block] = shape.metadata();
+      bytes += shape.bytes(kPlaneBytes);
+    }
+    measured.bytes += bytes;
+  }
+
+  std::uint64_t write(const std::byte* metadata, const BlockMask& by_value, std::byte* to,
+                      std::uint64_t room) const {
+    std::uint64_t left = room;
+    for (unsigned block = 0; block < blocks_; ++block) {
+      const std::uint64_t bytes = kBlockSizes<1, kMode>.of[std::to_integer<unsigned>(metadata[block])];
+      if (bytes == 0) continue;
+      if (bytes > left) break;
+      Shape shape;
+      read_shape<1>(metadata[block], kMode, shape);
+      left -= bytes;
+      if (by_value.has(block)) {
+        pack_by_value(values_of(block), shape, to);
+      } else if (left >= V::kBehindPlanes) {
+        pack(values_of(block), shape, to);
+      } else {
+        std::byte together[Block<1>::kMaxBytes + V::kBehindPlanes];
+        pack(values_of(block), shape, together);
+        std::memcpy(to, together, bytes);
+      }
+      to += bytes;
+    }
+    return room - left;
+  }
+
+ private:
+  using Vec = typename V::Vec;
+  static constexpr unsigned kValues = Block<1>::kValues, kPlaneBytes = Block<1>::kPlaneBytes;
+  static constexpr unsigned kWidest = Block<1>::kMaxWidth;
+
+  const std::byte* values_of(unsigned block) const {
+    return values_ + std::size_t{block} * kValues * sizeof(T);
+  }
+
+  static void difference(Vec (&q)[V::kVectors]) {
+    if (kMode == Mode::fixed) return;
+    for (unsigned i = V::kVectors; i-- > 1;) q[i] -= V::behind(q[i - 1], q[i]);
+    q[0] -= V::behind(V::all(0), q[0]);
+  }
+
+  // The width is above kWidest if a residual is -2^31, which the block code loses.
+  static Shape shape_of(const Vec (&quanta)[V::kVectors]) {
+    Vec r[V::kVectors];
+    for (unsigned i = 0; i < V::kVectors; ++i) r[i] = quanta[i];
+    difference(r);
+    Vec sizes = V::magnitude(kMode == Mode::outlier ? V::without_first(r[0]) : r[0]);
+    for (unsigned i = 1; i < V::kVectors; ++i) sizes |= V::magnitude(r[i]);
+    const std::uint32_t others = V::union_of(sizes);
+    if (kMode != Mode::outlier) return Shape{bit_width(others), 0};
+    const std::uint32_t residual = V::first(quanta[0]);
+    const std::uint32_t first = (residual & kTopBit) != 0 ? 0 - residual : residual;
+    const Shape plain{bit_width(others | first), 0};
+    const Shape aside{bit_width(others), ceil_div(bit_width(first), 8u)};
+    const bool is_aside = aside.outlier_bytes + kPlaneBytes * aside.width < kPlaneBytes * plain.width;
+    return is_aside && plain.width <= kWidest ? aside : plain;
+  }
+
+  // A block with values that may not come back within the bound, or (`is_odd`) one that is not for vectors.
+  [[gnu::noinline]] Shape resolve(unsigned block, const Vec (&quanta)[V::kVectors], std::uint32_t bad,
+                                  bool is_odd, Shape shape, Measured& measured) const {
+    if (is_odd) return measure_by_value(coding_, values_of(block), block, measured);
+    std::uint32_t q[kValues];
+    for (unsigned i = 0; i < V::kVectors; ++i) V::store(q + i * V::kLanes, quanta[i]);
+    std::uint32_t exact = 0;
+    for (; bad != 0; bad &= bad - 1) {
+      const auto i = static_cast<unsigned>(std::countr_zero(bad));
+      if (q[i] + kTopBit + 1 <= 1)  // what conversion gives for numbers out of range, or 1 less
+        return measure_by_value(coding_, values_of(block), block, measured);
+      const T value = load_value<T>(values_of(block) + i * sizeof(T));
+      if (!within_bound(value, coding_.by.restore(q[i]), coding_.abs_error)) exact |= 1u << i;
+    }
+    if (exact != 0) measured.marks.listed.set(block);
+    for (; exact != 0; exact &= exact - 1)
+      measured.exceptions.exact(kValues * block + static_cast<std::uint32_t>(std::countr_zero(exact)), T(0));
+    return shape;
+  }
+
+  static void pack_outlier(std::uint32_t residual, unsigned bytes, std::byte* to) {
+    const std::uint32_t size = (residual & kTopBit) != 0 ? 0 - residual : residual;
+    for (unsigned i = 0; i < bytes; ++i) to[i] = static_cast<std::byte>(size >> 8 * i & 0xff);
+    to[bytes] |= static_cast<std::byte>(residual >> 31 << 7);
+  }
+
+  // May write kBehindPlanes bytes more than the block has.
+  void pack(const std::byte* from, Shape shape, std::byte* to) const {
+    Vec r[V::kVectors];
+    for (unsigned i = 0; i < V::kVectors; ++i)
+      r[i] = V::quantise_unchecked(from + i * V::kLanes * sizeof(T), coding_);
+    difference(r);
+    if (kMode == Mode::outlier && shape.outlier_bytes != 0) {
+      const std::uint32_t first = V::first(r[0]);
+      r[0] = V::without_first(r[0]);
+      V::write_planes(r, shape.width, to + shape.outlier_bytes);
+      pack_outlier(first, shape.outlier_bytes, to);
+    } else {
+      V::write_planes(r, shape.width, to);
+    }
+  }
+
+  void pack_by_value(const std::byte* from, Shape shape, std::byte* to) const {
+    CodedBlock<T, 1>(coding_, from, kValues, Line(kValues, true).place(0)).pack(shape, to);
+  }
+
+  const Coding<T>& coding_;
+  const std::byte* const values_;
+  const unsigned blocks_;
+};
+
+}  // namespace homz::cuszp

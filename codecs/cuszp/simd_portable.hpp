@@ -1,0 +1,73 @@
+// What cuszp adds to the vector primitives (codecs/simd/portable.hpp), in plain C++: the other instruction
+// sets have the same functions.
+#pragma once
+
+#include <cmath>
+
+#include "codecs/cuszp/coding.hpp"
+#include "codecs/simd/portable.hpp"
+
+namespace homz::cuszp {
+
+struct Portable : simd::Portable {
+  // Quanta of kLanes values; returns those that may not stand for their values. Numbers out of the range of
+  // quanta are among these, and what they give then is -2^31, or that less 1.
+  template <class T>
+  static Doubt quantise(const std::byte* from, const Coding<T>& coding, Vec& quanta) {
+    std::uint32_t bad = 0;
+    for (unsigned i = 0; i < kLanes; ++i) {
+      const T value = load_value<T>(from + i * sizeof(T));
+      const T shifted = value * coding.by.reciprocal + T(0.5);
+      const bool in_range = shifted < T(2147483648.0) && shifted > T(-2147483648.0);
+      quanta[i] = in_range ? coding.by.quantise(value) : kTopBit;
+      const T restored = static_cast<T>(static_cast<std::int32_t>(quanta[i])) * coding.step;
+      bad |= static_cast<std::uint32_t>(!(std::abs(value - restored) < coding.safe)) << i;
+    }
+    return bad;
+  }
+  template <class T>
+  static Vec quantise_unchecked(const std::byte* from, const Coding<T>& coding) {
+    Vec quanta;
+    for (unsigned i = 0; i < kLanes; ++i) quanta[i] = coding.by.quantise(load_value<T>(from + i * sizeof(T)));
+    return quanta;
+  }
+
+  // Of each lane of `here` the one in front of it, `before` being in front of them all.
+  static Vec behind(Vec before, Vec here) {
+    for (unsigned i = kLanes; i-- > 1;) here[i] = here[i - 1];
+    here[0] = before[kLanes - 1];
+    return here;
+  }
+  static std::uint32_t first(Vec value) { return value[0]; }
+  static Vec with_first(Vec value, std::uint32_t lane) {
+    value[0] = lane;
+    return value;
+  }
+  static Vec without_first(Vec value) { return with_first(value, 0); }
+
+  // The sign plane and the `width` planes of the magnitudes of residuals, none of them -2^31; may write up to
+  // kBehindPlanes bytes more.
+  static constexpr unsigned kBehindPlanes = 32;
+  static void write_planes(const Vec (&residuals)[kVectors], unsigned width, std::byte* to) {
+    Block<1>::Values values;
+    for (unsigned i = 0; i < kVectors; ++i) store(values + i * kLanes, residuals[i]);
+    for (std::uint32_t& value : values) value = (value & kTopBit) | cuszp::magnitude<1>(value);
+    cuszp::transpose(values);
+    store_plane_word(to, values[0]);
+    for (unsigned plane = 0; plane < width; ++plane) store_plane_word(to + 4 + 4 * plane, values[31 - plane]);
+  }
+  static void read_planes(const std::byte* from, unsigned width, Vec (&residuals)[kVectors]) {
+    Block<1>::Values values = {};
+    values[0] = load_plane_word(from);
+    for (unsigned plane = 0; plane < width; ++plane)
+      values[31 - plane] = load_plane_word(from + 4 + 4 * plane);
+    cuszp::transpose(values);
+    for (std::uint32_t& value : values) {
+      const std::uint32_t size = value & ~kTopBit;
+      value = (value & kTopBit) != 0 ? 0 - size : size;
+    }
+    for (unsigned i = 0; i < kVectors; ++i) residuals[i] = load(values + i * kLanes);
+  }
+};
+
+}  // namespace homz::cuszp
