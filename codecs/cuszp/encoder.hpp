@@ -78,13 +78,14 @@ class Encoder {
       const Segment& segment = segments_[s];
       ExceptionWriter writer(list, s, segment.preceding, segment.exceptions, sizeof(T));
       const PlaceRange range(layout_, s);
-      for (std::uint64_t word = 0; word < std::size(marks_[s].listed.bits); ++word)
-        for_each_bit(marks_[s].listed.bits[word], [&](unsigned bit) {
-          const std::uint64_t block = 64 * word + bit;
-          coded(range.first + block).tell(kValues * block, writer);
-        });
+      const unsigned in_row = row_blocks(range);
+      if (in_row != 0) row_.list(coding_, values_of(range.first), in_row, marks_[s], writer);
+      for (std::uint64_t block = in_row; block < range.end - range.first; ++block)
+        if (marks_[s].listed.has(block)) coded(range.first + block).tell(kValues * block, writer);
     });
   }
+
+  const std::byte* values_of(std::uint64_t block) const { return data_ + block * kValues * sizeof(T); }
 
   // The blocks of a segment that the kernels take.
   unsigned row_blocks(const PlaceRange& range) const {
@@ -97,9 +98,7 @@ class Encoder {
     const PlaceRange range(layout_, s);
     Measured measured;
     const unsigned in_row = row_blocks(range);
-    if (in_row != 0)
-      row_.measure(coding_, data_ + range.first * kValues * sizeof(T), in_row, metadata + range.first,
-                   measured);
+    if (in_row != 0) row_.measure(coding_, values_of(range.first), in_row, metadata + range.first, measured);
     for (std::uint64_t block = range.first + in_row; block < range.end; ++block) {
       const CodedBlock<T, kDim> coded = this->coded(block);
       if (block < layout_.blocks()) {
@@ -122,7 +121,7 @@ class Encoder {
     std::uint64_t left = segments_[s].bytes;
     const unsigned in_row = row_blocks(range);
     if (in_row != 0) {
-      const std::uint64_t written = row_.write(coding_, data_ + range.first * kValues * sizeof(T), in_row,
+      const std::uint64_t written = row_.write(coding_, values_of(range.first), in_row,
                                                metadata + range.first, marks_[s].by_value, to, left);
       to += written;
       left -= written;

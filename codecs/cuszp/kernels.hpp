@@ -32,14 +32,11 @@ struct Measured {
   Marks marks;
 };
 
-// What the kernels leave: a whole block, the given one of the segment.
+// What the kernels leave: a whole block.
 template <class T>
-Shape measure_by_value(const Coding<T>& coding, const std::byte* values, unsigned block, Measured& measured) {
+CodedBlock<T, 1> block_by_value(const Coding<T>& coding, const std::byte* values) {
   constexpr unsigned kValues = Block<1>::kValues;
-  const CodedBlock<T, 1> coded(coding, values, kValues, Line(kValues, true).place(0));
-  measured.marks.by_value.set(block);
-  if (coded.tell(kValues * block, measured.exceptions)) measured.marks.listed.set(block);
-  return coded.shape();
+  return CodedBlock<T, 1>(coding, values, kValues, Line(kValues, true).place(0));
 }
 
 // Metadata, size and exceptions of blocks.
@@ -53,6 +50,11 @@ using WriteRow = std::uint64_t (*)(const Coding<T>&, const std::byte* values, un
                                    const std::byte* metadata, const BlockMask& by_value, std::byte* to,
                                    std::uint64_t room);
 
+// Tells the exceptions of the blocks that were measured to their writer.
+template <class T>
+using ListRow = void (*)(const Coding<T>&, const std::byte* values, unsigned blocks, const Marks&,
+                         ExceptionWriter&);
+
 // Writes the values of blocks; returns the bytes they take, or kBeyond if that is more than `left` (then some
 // values may have been written).
 inline constexpr std::uint64_t kBeyond = ~std::uint64_t{0};
@@ -64,6 +66,7 @@ template <class T>
 struct RowKernels {
   MeasureRow<T> measure;
   WriteRow<T> write;
+  ListRow<T> list;
   ReadRow<T> read;
 };
 

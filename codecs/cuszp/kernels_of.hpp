@@ -29,6 +29,12 @@ std::uint64_t write_row(const Coding<T>& coding, const std::byte* values, unsign
 }
 
 template <class V, class T>
+void list_row(const Coding<T>& coding, const std::byte* values, unsigned blocks, const Marks& marks,
+              ExceptionWriter& writer) {
+  RowEncoder<V, T, Mode::plain>(coding, values, blocks).list(marks, writer);  // quanta are those of all modes
+}
+
+template <class V, class T>
 std::uint64_t read_row(const Coding<T>& coding, const std::byte* metadata, unsigned blocks,
                        const std::byte* from, std::uint64_t left, std::byte* values) {
   const T step = coding.step;
@@ -41,7 +47,7 @@ std::uint64_t read_row(const Coding<T>& coding, const std::byte* metadata, unsig
 
 template <class V, class T>
 constexpr RowKernels<T> row_kernels_of() {
-  return RowKernels<T>{&measure_row<V, T>, &write_row<V, T>, &read_row<V, T>};
+  return RowKernels<T>{&measure_row<V, T>, &write_row<V, T>, &list_row<V, T>, &read_row<V, T>};
 }
 
 template <class V>

@@ -15,21 +15,13 @@ class RowEncoder {
   void measure(std::byte* metadata, Measured& measured) const {
     std::uint64_t bytes = 0;
     for (unsigned block = 0; block < blocks_; ++block) {
-      const std::byte* const from = values_of(block);
-      Vec q[V::kVectors];
-      typename V::Doubt doubts[V::kVectors], doubt{};
-      for (unsigned i = 0; i < V::kVectors; ++i)
-        doubt |= doubts[i] = V::quantise(from + i * V::kLanes * sizeof(T), coding_, q[i]);
-      std::uint32_t fill = 0;
-      if (coding_.has_fill)
-        for (unsigned i = 0; i < V::kVectors; ++i)
-          fill |= V::template equal<T>(from + i * V::kLanes * sizeof(T), coding_.fill) << i * V::kLanes;
-      Shape shape = shape_of(q);
-      if (V::is_any(doubt) || fill != 0 || shape.width > kWidest) [[unlikely]] {
-        std::uint32_t bad = 0;
-        for (unsigned i = 0; i < V::kVectors; ++i) bad |= V::mask_of(doubts[i]) << i * V::kLanes;
-        shape = resolve(block, q, bad, fill != 0 || shape.width > kWidest, shape, measured);
-      }
+      Quanta quanta;
+      quantise(block, quanta);
+      const std::uint32_t fill = coding_.has_fill ? find_fill(block) : 0;
+      Shape shape = shape_of(quanta.v);
+      const bool is_odd = fill != 0 || shape.width > kWidest;
+      if (is_odd || V::is_any(quanta.doubt)) [[unlikely]]
+        shape = resolve(block, quanta, is_odd, shape, measured);
       metadata[block] = shape.metadata();
       bytes += shape.bytes(kPlaneBytes);
     }
@@ -60,6 +52,18 @@ class RowEncoder {
     return room - left;
   }
 
+  void list(const Marks& marks, ExceptionWriter& writer) const {
+    for (unsigned word = 0; 64 * word < blocks_; ++word)
+      for (std::uint64_t bits = marks.listed.bits[word]; bits != 0; bits &= bits - 1) {
+        const unsigned block = 64 * word + static_cast<unsigned>(std::countr_zero(bits));
+        if (block >= blocks_) return;
+        if (marks.by_value.has(block))
+          block_by_value(coding_, values_of(block)).tell(kValues * block, writer);
+        else
+          list_exact(block, writer);
+      }
+  }
+
  private:
   using Vec = typename V::Vec;
   static constexpr unsigned kValues = Block<1>::kValues, kPlaneBytes = Block<1>::kPlaneBytes;
@@ -67,6 +71,29 @@ class RowEncoder {
 
   const std::byte* values_of(unsigned block) const {
     return values_ + std::size_t{block} * kValues * sizeof(T);
+  }
+
+  T value_of(unsigned block, unsigned i) const { return load_value<T>(values_of(block) + i * sizeof(T)); }
+
+  // ---- Quanta
+
+  struct Quanta {
+    Vec v[V::kVectors];
+    typename V::Doubt doubts[V::kVectors], doubt{};  // of each vector, and of all
+  };
+
+  void quantise(unsigned block, Quanta& quanta) const {
+    for (unsigned i = 0; i < V::kVectors; ++i)
+      quanta.doubt |= quanta.doubts[i] =
+          V::quantise(values_of(block) + i * V::kLanes * sizeof(T), coding_, quanta.v[i]);
+  }
+
+  std::uint32_t find_fill(unsigned block) const {
+    std::uint32_t fill = 0;
+    for (unsigned i = 0; i < V::kVectors; ++i)
+      fill |= V::template equal<T>(values_of(block) + i * V::kLanes * sizeof(T), coding_.fill)
+              << i * V::kLanes;
+    return fill;
   }
 
   static void difference(Vec (&q)[V::kVectors]) {
@@ -92,25 +119,51 @@ class RowEncoder {
     return is_aside && plain.width <= kWidest ? aside : plain;
   }
 
+  // ---- Exceptions
+
   // A block with values that may not come back within the bound, or (`is_odd`) one that is not for vectors.
-  [[gnu::noinline]] Shape resolve(unsigned block, const Vec (&quanta)[V::kVectors], std::uint32_t bad,
-                                  bool is_odd, Shape shape, Measured& measured) const {
-    if (is_odd) return measure_by_value(coding_, values_of(block), block, measured);
-    std::uint32_t q[kValues];
-    for (unsigned i = 0; i < V::kVectors; ++i) V::store(q + i * V::kLanes, quanta[i]);
+  [[gnu::noinline]] Shape resolve(unsigned block, const Quanta& quanta, bool is_odd, Shape shape,
+                                  Measured& measured) const {
     std::uint32_t exact = 0;
-    for (; bad != 0; bad &= bad - 1) {
-      const auto i = static_cast<unsigned>(std::countr_zero(bad));
-      if (q[i] + kTopBit + 1 <= 1)  // what conversion gives for numbers out of range, or 1 less
-        return measure_by_value(coding_, values_of(block), block, measured);
-      const T value = load_value<T>(values_of(block) + i * sizeof(T));
-      if (!within_bound(value, coding_.by.restore(q[i]), coding_.abs_error)) exact |= 1u << i;
+    if (is_odd || !find_exact(block, quanta, exact)) {
+      const CodedBlock<T, 1> coded = block_by_value(coding_, values_of(block));
+      measured.marks.by_value.set(block);
+      if (coded.tell(kValues * block, measured.exceptions)) measured.marks.listed.set(block);
+      return coded.shape();
     }
     if (exact != 0) measured.marks.listed.set(block);
     for (; exact != 0; exact &= exact - 1)
       measured.exceptions.exact(kValues * block + static_cast<std::uint32_t>(std::countr_zero(exact)), T(0));
     return shape;
   }
+
+  void list_exact(unsigned block, ExceptionWriter& writer) const {
+    Quanta quanta;
+    quantise(block, quanta);
+    std::uint32_t exact = 0;
+    find_exact(block, quanta, exact);
+    for (; exact != 0; exact &= exact - 1) {
+      const auto i = static_cast<unsigned>(std::countr_zero(exact));
+      writer.exact(kValues * block + i, value_of(block, i));
+    }
+  }
+
+  // The values that do not come back within the bound; false if there are any out of the range of quanta.
+  bool find_exact(unsigned block, const Quanta& quanta, std::uint32_t& exact) const {
+    std::uint32_t q[kValues], bad = 0;
+    for (unsigned i = 0; i < V::kVectors; ++i) {
+      V::store(q + i * V::kLanes, quanta.v[i]);
+      bad |= V::mask_of(quanta.doubts[i]) << i * V::kLanes;
+    }
+    for (; bad != 0; bad &= bad - 1) {
+      const auto i = static_cast<unsigned>(std::countr_zero(bad));
+      if (q[i] + kTopBit + 1 <= 1) return false;  // what conversion gives for such, or 1 less
+      if (!within_bound(value_of(block, i), coding_.by.restore(q[i]), coding_.abs_error)) exact |= 1u << i;
+    }
+    return true;
+  }
+
+  // ---- Bytes
 
   static void pack_outlier(std::uint32_t residual, unsigned bytes, std::byte* to) {
     const std::uint32_t size = (residual & kTopBit) != 0 ? 0 - residual : residual;
@@ -135,7 +188,7 @@ class RowEncoder {
   }
 
   void pack_by_value(const std::byte* from, Shape shape, std::byte* to) const {
-    CodedBlock<T, 1>(coding_, from, kValues, Line(kValues, true).place(0)).pack(shape, to);
+    block_by_value(coding_, from).pack(shape, to);
   }
 
   const Coding<T>& coding_;
