@@ -14,12 +14,10 @@ struct Portable : simd::Portable {
   // quanta are among these, and what they give then is -2^31, or that less 1.
   template <class T>
   static Doubt quantise(const std::byte* from, const Coding<T>& coding, Vec& quanta) {
+    quanta = quantise_unchecked(from, coding);
     std::uint32_t bad = 0;
     for (unsigned i = 0; i < kLanes; ++i) {
       const T value = load_value<T>(from + i * sizeof(T));
-      const T shifted = value * coding.by.reciprocal + T(0.5);
-      const bool in_range = shifted < T(2147483648.0) && shifted > T(-2147483648.0);
-      quanta[i] = in_range ? coding.by.quantise(value) : kTopBit;
       const T restored = static_cast<T>(static_cast<std::int32_t>(quanta[i])) * coding.step;
       bad |= static_cast<std::uint32_t>(!(std::abs(value - restored) < coding.safe)) << i;
     }
@@ -27,9 +25,15 @@ struct Portable : simd::Portable {
   }
   template <class T>
   static Vec quantise_unchecked(const std::byte* from, const Coding<T>& coding) {
-    Vec quanta;
-    for (unsigned i = 0; i < kLanes; ++i) quanta[i] = coding.by.quantise(load_value<T>(from + i * sizeof(T)));
-    return quanta;
+    std::uint32_t quanta[kLanes];
+    for (unsigned i = 0; i < kLanes; ++i) {
+      const T scaled = load_value<T>(from + i * sizeof(T)) * coding.by.reciprocal;
+      const T shifted = scaled + T(0.5);
+      const bool in_range = shifted < T(2147483648.0) && shifted > T(-2147483648.0);
+      quanta[i] = in_range ? static_cast<std::uint32_t>(static_cast<std::int32_t>(shifted)) : kTopBit;
+      quanta[i] -= scaled >= T(-0.5) ? 0u : 1u;
+    }
+    return load(quanta);
   }
 
   // Of each lane of `here` the one in front of it, `before` being in front of them all.
