@@ -113,25 +113,46 @@ class Decoder {
 
   // Puts the exceptions of a segment in their elements.
   Status patch(std::uint64_t s, const ExceptionList& exceptions) const {
-    const PlaceRange range(layout_, s);
-    std::uint64_t block = range.end;  // none yet
-    Place<kDim> place;
-    bool astray = false;
+    Elements elements(layout_, s);
     const auto put = [&](std::uint32_t position, BitsOf<T> bits) {
-      if (block != range.first + position / kValues) {
-        block = range.first + position / kValues;
-        place = layout_.place(block);
-      }
-      const unsigned i = position % kValues;
-      if ((place.owned >> i & 1) != 0)
-        store_value(data_ + place.element(i) * sizeof(T), bits);
-      else
-        astray = true;
+      std::uint64_t element;
+      if (elements.find(position, element)) store_value(data_ + element * sizeof(T), bits);
     };
     HOMZ_TRY(exceptions.visit<T>(
         s, segments_[s].preceding, [&](std::uint32_t position) { put(position, coding_.fill); }, put));
-    return astray ? exceptions_corrupt("a position without an element") : Status();
+    return elements.astray ? exceptions_corrupt("a position without an element") : Status();
   }
+
+  // The elements of the positions of a segment; quickest for neighbours.
+  class Elements {
+   public:
+    Elements(const Layout& layout, std::uint64_t s)
+        : layout_(layout), range_(layout, s), block_(range_.end) {}
+
+    bool astray = false;  // whether a position had none
+
+    bool find(std::uint32_t position, std::uint64_t& element) {
+      if constexpr (kDim == 1) {
+        element = range_.first * kValues + position;
+        return true;
+      }
+      if (block_ != range_.first + position / kValues) {
+        block_ = range_.first + position / kValues;
+        place_ = layout_.place(block_);
+      }
+      const unsigned i = position % kValues;
+      const bool found = (place_.owned >> i & 1) != 0;
+      astray |= !found;
+      element = found ? place_.element(i) : 0;
+      return found;
+    }
+
+   private:
+    const Layout& layout_;
+    const PlaceRange range_;
+    std::uint64_t block_;  // that `place_` belongs to; range_.end: none yet
+    Place<kDim> place_;
+  };
 
   Coding<T> coding_;
   const RowKernels<T>& row_;

@@ -19,9 +19,8 @@ class RowEncoder {
       quantise(block, quanta);
       const std::uint32_t fill = coding_.has_fill ? find_fill(block) : 0;
       Shape shape = shape_of(quanta.v);
-      const bool is_odd = fill != 0 || shape.width > kWidest;
-      if (is_odd || V::is_any(quanta.doubt)) [[unlikely]]
-        shape = resolve(block, quanta, is_odd, shape, measured);
+      if (V::is_any(quanta.doubt) || fill != 0 || shape.width > kWidest) [[unlikely]]
+        shape = resolve(block, quanta, fill, shape, measured);
       metadata[block] = shape.metadata();
       bytes += shape.bytes(kPlaneBytes);
     }
@@ -54,10 +53,13 @@ class RowEncoder {
 
   void list(const Marks& marks, ExceptionWriter& writer) const {
     for (unsigned word = 0; 64 * word < blocks_; ++word)
-      for (std::uint64_t bits = marks.listed.bits[word]; bits != 0; bits &= bits - 1) {
+      for (std::uint64_t bits = marks.listed.bits[word] | marks.filled.bits[word]; bits != 0;
+           bits &= bits - 1) {
         const unsigned block = 64 * word + static_cast<unsigned>(std::countr_zero(bits));
         if (block >= blocks_) return;
-        if (marks.by_value.has(block))
+        if (marks.filled.has(block))
+          for (unsigned i = 0; i < kValues; ++i) writer.fill(kValues * block + i);
+        else if (marks.by_value.has(block))
           block_by_value(coding_, values_of(block)).tell(kValues * block, writer);
         else
           list_exact(block, writer);
@@ -121,19 +123,25 @@ class RowEncoder {
 
   // ---- Exceptions
 
-  // A block with values that may not come back within the bound, or (`is_odd`) one that is not for vectors.
-  [[gnu::noinline]] Shape resolve(unsigned block, const Quanta& quanta, bool is_odd, Shape shape,
+  // A block with fill values, with values that may not come back within the bound, or with lost residuals.
+  [[gnu::noinline]] Shape resolve(unsigned block, const Quanta& quanta, std::uint32_t fill, Shape shape,
                                   Measured& measured) const {
+    const std::uint32_t first = kValues * block;
     std::uint32_t exact = 0;
-    if (is_odd || !find_exact(block, quanta, exact)) {
+    if (fill == ~0u) {
+      measured.marks.filled.set(block);
+      for (unsigned i = 0; i < kValues; ++i) measured.exceptions.fill(first + i);
+      return Shape();
+    }
+    if (fill != 0 || shape.width > kWidest || !find_exact(block, quanta, exact)) {
       const CodedBlock<T, 1> coded = block_by_value(coding_, values_of(block));
       measured.marks.by_value.set(block);
-      if (coded.tell(kValues * block, measured.exceptions)) measured.marks.listed.set(block);
+      if (coded.tell(first, measured.exceptions)) measured.marks.listed.set(block);
       return coded.shape();
     }
     if (exact != 0) measured.marks.listed.set(block);
     for (; exact != 0; exact &= exact - 1)
-      measured.exceptions.exact(kValues * block + static_cast<std::uint32_t>(std::countr_zero(exact)), T(0));
+      measured.exceptions.exact(first + static_cast<std::uint32_t>(std::countr_zero(exact)), T(0));
     return shape;
   }
 
