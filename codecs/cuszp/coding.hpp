@@ -48,6 +48,11 @@ template <class T, unsigned kDim>
 void gather(const std::byte* data, std::uint64_t count, const Place<kDim>& place,
             T (&values)[Block<kDim>::kValues]) {
   constexpr unsigned kRun = Place<kDim>::kRun;
+  if (place.owned == low_bits(Block<kDim>::kValues)) {
+    for (unsigned run = 0; run < Place<kDim>::kRuns; ++run)
+      std::memcpy(values + kRun * run, data + place.first[run] * sizeof(T), kRun * sizeof(T));
+    return;
+  }
   for (unsigned run = 0; run < Place<kDim>::kRuns; ++run) {
     T* const to = values + kRun * run;
     const std::uint64_t first = place.first[run];
@@ -67,6 +72,11 @@ template <class T, unsigned kDim>
 void scatter(const T (&values)[Block<kDim>::kValues], const Place<kDim>& place, std::uint64_t count,
              std::byte* data) {
   constexpr unsigned kRun = Place<kDim>::kRun;
+  if (place.owned == low_bits(Block<kDim>::kValues)) {
+    for (unsigned run = 0; run < Place<kDim>::kRuns; ++run)
+      std::memcpy(data + place.first[run] * sizeof(T), values + kRun * run, kRun * sizeof(T));
+    return;
+  }
   for (unsigned run = 0; run < Place<kDim>::kRuns; ++run) {
     if ((place.owned >> kRun * run & 1) == 0) continue;
     const std::uint64_t first = place.first[run];

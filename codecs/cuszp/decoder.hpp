@@ -17,7 +17,7 @@ class Decoder {
   Decoder(const Encoding& encoding, const Plan& plan, const Kernels& kernels, const Layout& layout,
           Bytes data, Segment* segments, unsigned threads)
       : coding_(encoding, plan),
-        row_(kernels.row<T>()),
+        kernels_(kernels.of<T>()),
         sizes_(block_sizes<kDim>(plan.mode)),
         layout_(layout),
         data_(data.data()),
@@ -82,8 +82,8 @@ class Decoder {
     if (kDim == 1 && coding_.has_step()) {
       block = std::min(range.end, layout_.count() / kValues);
       const std::uint64_t read =
-          row_.read(coding_, metadata + range.first, static_cast<unsigned>(block - range.first), from, left,
-                    data_ + range.first * kValues * sizeof(T));
+          kernels_.row.read(coding_, metadata + range.first, static_cast<unsigned>(block - range.first), from,
+                            left, data_ + range.first * kValues * sizeof(T));
       if (read == kBeyond) return changed();
       from += read;
       left -= read;
@@ -105,6 +105,11 @@ class Decoder {
   static Status changed() { return corrupt("it changed while it was read"); }
 
   void read_block(const std::byte* from, Shape shape, T (&values)[kValues]) const {
+    const auto unpack_tile = kernels_.template tiles<kDim>().unpack;
+    if (kDim != 1 && coding_.has_step() && unpack_tile != nullptr) {
+      unpack_tile(coding_, shape, from, values);
+      return;
+    }
     typename Block<kDim>::Values residuals, quanta;
     unpack<kDim>(from, shape, residuals);
     undo_residuals<kDim>(residuals, coding_.mode, quanta);
@@ -155,7 +160,7 @@ class Decoder {
   };
 
   Coding<T> coding_;
-  const RowKernels<T>& row_;
+  const KernelsFor<T>& kernels_;
   const BlockSizes& sizes_;
   Layout layout_;
   std::byte* data_;

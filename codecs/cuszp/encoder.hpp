@@ -16,7 +16,12 @@ class Encoder {
  public:
   Encoder(const Encoding& encoding, const Plan& plan, const Kernels& kernels, const Layout& layout,
           ConstBytes data)
-      : coding_(encoding, plan), row_(kernels.row<T>()), layout_(layout), data_(data.data()) {}
+      : coding_(encoding, plan),
+        kernels_(kernels.of<T>()),
+        has_tile_kernels_(kDim != 1 && coding_.has_step() &&
+                          kernels_.template tiles<kDim>().measure != nullptr),
+        layout_(layout),
+        data_(data.data()) {}
 
   // Codec::kIncompressible if the payload would be larger than `limit`.
   std::uint64_t encode(std::byte* payload, std::uint64_t limit, Segment* segments, Marks* marks,
@@ -79,7 +84,7 @@ class Encoder {
       ExceptionWriter writer(list, s, segment.preceding, segment.exceptions, sizeof(T));
       const PlaceRange range(layout_, s);
       const unsigned in_row = row_blocks(range);
-      if (in_row != 0) row_.list(coding_, values_of(range.first), in_row, marks_[s], writer);
+      if (in_row != 0) kernels_.row.list(coding_, values_of(range.first), in_row, marks_[s], writer);
       for (std::uint64_t block = in_row; block < range.end - range.first; ++block)
         if (marks_[s].listed.has(block)) coded(range.first + block).tell(kValues * block, writer);
     });
@@ -93,52 +98,89 @@ class Encoder {
     return static_cast<unsigned>(std::min(range.end, layout_.count() / kValues) - range.first);
   }
 
+  // Gathers the values of a block, if it is one for the kernels.
+  bool gather_whole(const Place<kDim>& place, T (&values)[kValues]) const {
+    if (!has_tile_kernels_ || ~place.coded != 0) return false;
+    gather(data_, layout_.count(), place, values);
+    return true;
+  }
+
   // Pass 1: metadata, size and number of exceptions of a segment.
   void measure(std::uint64_t s, std::byte* metadata) const {
     const PlaceRange range(layout_, s);
     Measured measured;
     const unsigned in_row = row_blocks(range);
-    if (in_row != 0) row_.measure(coding_, values_of(range.first), in_row, metadata + range.first, measured);
+    if (in_row != 0)
+      kernels_.row.measure(coding_, values_of(range.first), in_row, metadata + range.first, measured);
     for (std::uint64_t block = range.first + in_row; block < range.end; ++block) {
-      const CodedBlock<T, kDim> coded = this->coded(block);
-      if (block < layout_.blocks()) {
-        const Shape shape = coded.shape();
-        metadata[block] = shape.metadata();
-        measured.bytes += shape.bytes(Block<kDim>::kPlaneBytes);
-      }
-      const std::uint64_t within = block - range.first;
-      if (coded.tell(kValues * within, measured.exceptions)) measured.marks.listed.set(within);
+      const Shape shape = measure_block(block, block - range.first, measured);
+      if (block == layout_.blocks()) break;  // elements that are in no block
+      metadata[block] = shape.metadata();
+      measured.bytes += shape.bytes(Block<kDim>::kPlaneBytes);
     }
     segments_[s].bytes = measured.bytes;
     segments_[s].exceptions = measured.exceptions.counts();
     marks_[s] = measured.marks;
   }
 
+  Shape measure_block(std::uint64_t block, std::uint64_t within, Measured& measured) const {
+    const Place<kDim> place = layout_.place(block);
+    T values[kValues];
+    Shape shape;
+    std::uint64_t exact = 0;
+    if (gather_whole(place, values) &&
+        kernels_.template tiles<kDim>().measure(coding_, values, shape, exact)) {
+      exact &= place.owned;
+      if (exact != 0) measured.marks.listed.set(within);
+      for_each_bit(exact, [&](unsigned i) {
+        measured.exceptions.exact(static_cast<std::uint32_t>(kValues * within + i), values[i]);
+      });
+      return shape;
+    }
+    const CodedBlock<T, kDim> coded(coding_, data_, layout_.count(), place);
+    measured.marks.by_value.set(within);
+    if (coded.tell(kValues * within, measured.exceptions)) measured.marks.listed.set(within);
+    return coded.shape();
+  }
+
   // Pass 2: the blocks of a segment. If the data has changed since, against the rules, they are wrong, but
   // stay where they belong.
   void write(std::uint64_t s, const std::byte* metadata, std::byte* to) const {
     const PlaceRange range(layout_, s);
-    std::uint64_t left = segments_[s].bytes;
+    const std::byte* const end = to + segments_[s].bytes;
     const unsigned in_row = row_blocks(range);
-    if (in_row != 0) {
-      const std::uint64_t written = row_.write(coding_, values_of(range.first), in_row,
-                                               metadata + range.first, marks_[s].by_value, to, left);
-      to += written;
-      left -= written;
-    }
+    if (in_row != 0)
+      to += kernels_.row.write(coding_, values_of(range.first), in_row, metadata + range.first,
+                               marks_[s].by_value, to, segments_[s].bytes);
     for (std::uint64_t block = range.first + in_row; block < std::min(range.end, layout_.blocks()); ++block) {
-      const CodedBlock<T, kDim> coded = this->coded(block);
-      const Shape shape = coded.shape();
-      const std::uint64_t bytes = shape.bytes(Block<kDim>::kPlaneBytes);
-      if (bytes > left) return;
-      coded.pack(shape, to);
-      to += bytes;
-      left -= bytes;
+      Shape shape;
+      read_shape<kDim>(metadata[block], coding_.mode, shape);
+      if (shape.zero()) continue;
+      write_block(block, shape, marks_[s].by_value.has(block - range.first), to, end);
+      to += shape.bytes(Block<kDim>::kPlaneBytes);
+    }
+  }
+
+  // Writes nothing behind `end`.
+  void write_block(std::uint64_t block, Shape shape, bool by_value, std::byte* to,
+                   const std::byte* end) const {
+    const Place<kDim> place = layout_.place(block);
+    T values[kValues];
+    const std::uint64_t bytes = shape.bytes(Block<kDim>::kPlaneBytes);
+    if (by_value || !gather_whole(place, values)) {
+      CodedBlock<T, kDim>(coding_, data_, layout_.count(), place).pack(shape, to);
+    } else if (static_cast<std::uint64_t>(end - to) >= bytes + kBehindTile) {
+      kernels_.template tiles<kDim>().pack(coding_, values, shape, to);
+    } else {
+      std::byte together[Block<kDim>::kMaxBytes + kBehindTile];
+      kernels_.template tiles<kDim>().pack(coding_, values, shape, together);
+      std::memcpy(to, together, bytes);
     }
   }
 
   Coding<T> coding_;
-  const RowKernels<T>& row_;
+  const KernelsFor<T>& kernels_;
+  const bool has_tile_kernels_;
   Layout layout_;
   const std::byte* data_;
   Segment* segments_ = nullptr;

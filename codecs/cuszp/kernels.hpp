@@ -1,11 +1,12 @@
-// The functions that coding blocks in a row spends its time in, for each instruction set: whole blocks, at
-// most a segment of them. All sets give the same bytes and values; the best one that the machine has is
+// The functions that coding spends its time in, for each instruction set: whole blocks, in a row at most a
+// segment of them. All sets give the same bytes and values; the best one that the machine has is
 // chosen once. They take bounds that have a step (Coding::has_step) only.
 #pragma once
 
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <type_traits>
 
 #include "codecs/cuszp/coding.hpp"
 #include "core/exceptions.hpp"
@@ -63,6 +64,61 @@ template <class T>
 using ReadRow = std::uint64_t (*)(const Coding<T>&, const std::byte* metadata, unsigned blocks,
                                   const std::byte* from, std::uint64_t left, std::byte* values);
 
+// What the kernels share with each other, whatever their instruction set.
+
+// Whether a quantum is what V::quantise gives for numbers out of range: -2^31, or that less 1.
+inline bool is_out_of_range(std::uint32_t quantum) {
+  return quantum + kTopBit + 1 <= 1;
+}
+
+// The shape of a block by its first residual and the union of the magnitudes of the residuals; in mode
+// outlier of all but the first. In a row the width may be found to be 32: then a residual is -2^31.
+template <unsigned kDim, Mode kMode>
+Shape shape_from(std::uint32_t residual, std::uint32_t magnitudes) {
+  constexpr std::uint32_t kPlaneBytes = Block<kDim>::kPlaneBytes;
+  const std::uint32_t width = bit_width(magnitudes);
+  if (kMode != Mode::outlier) return Shape{width, 0};
+  const std::uint32_t first = (residual & kTopBit) != 0 ? 0 - residual : residual;
+  const Shape plain{bit_width(magnitudes | first), 0};
+  const Shape aside{width, ceil_div(bit_width(first), 8u)};
+  const bool is_aside = aside.outlier_bytes + kPlaneBytes * aside.width < kPlaneBytes * plain.width;
+  return is_aside && plain.width <= Block<kDim>::kMaxWidth ? aside : plain;
+}
+
+// The magnitude of the first residual, which stands aside, and its sign in the plane behind it.
+inline void store_outlier(std::uint32_t residual, unsigned bytes, std::byte* to) {
+  const std::uint32_t size = (residual & kTopBit) != 0 ? 0 - residual : residual;
+  for (unsigned i = 0; i < bytes; ++i) to[i] = static_cast<std::byte>(size >> 8 * i & 0xff);
+  to[bytes] |= static_cast<std::byte>(residual >> 31 << 7);
+}
+
+inline std::uint32_t load_outlier(const std::byte* from, unsigned bytes) {
+  std::uint32_t size = 0;
+  for (unsigned i = 0; i < bytes; ++i) size |= std::to_integer<std::uint32_t>(from[i]) << 8 * i;
+  return (std::to_integer<unsigned>(from[bytes]) & 0x80) != 0 ? 0 - size : size;
+}
+
+// ---- Tiles and cubes: one block of 64 values at a time
+
+// Its shape, and which values do not come back within the bound; false if it is one for CodedBlock.
+template <class T>
+using MeasureTile = bool (*)(const Coding<T>&, const T* values, Shape&, std::uint64_t& exact);
+
+// May write kBehindTile bytes more than the block has.
+inline constexpr unsigned kBehindTile = 8 * 8;
+template <class T>
+using PackTile = void (*)(const Coding<T>&, const T* values, Shape, std::byte* to);
+
+template <class T>
+using UnpackTile = void (*)(const Coding<T>&, Shape, const std::byte* from, T* values);
+
+template <class T>
+struct TileKernels {  // all of them, or none
+  MeasureTile<T> measure = nullptr;
+  PackTile<T> pack = nullptr;
+  UnpackTile<T> unpack = nullptr;
+};
+
 template <class T>
 struct RowKernels {
   MeasureRow<T> measure;
@@ -71,13 +127,24 @@ struct RowKernels {
   ReadRow<T> read;
 };
 
+template <class T>
+struct KernelsFor {
+  RowKernels<T> row;
+  TileKernels<T> tile, cube;
+
+  template <unsigned kDim>
+  const TileKernels<T>& tiles() const {
+    return kDim == 2 ? tile : cube;
+  }
+};
+
 struct Kernels {
   std::string_view name;
-  RowKernels<float> f32;
-  RowKernels<double> f64;
+  KernelsFor<float> f32;
+  KernelsFor<double> f64;
 
   template <class T>
-  const RowKernels<T>& row() const {
+  const KernelsFor<T>& of() const {
     if constexpr (sizeof(T) == 4)
       return f32;
     else

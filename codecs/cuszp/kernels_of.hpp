@@ -3,6 +3,7 @@
 
 #include "codecs/cuszp/row_decoder.hpp"
 #include "codecs/cuszp/row_encoder.hpp"
+#include "codecs/cuszp/tile_block.hpp"
 
 namespace homz::cuszp {
 
@@ -45,14 +46,50 @@ std::uint64_t read_row(const Coding<T>& coding, const std::byte* metadata, unsig
   return RowDecoder<V, T, Mode::outlier>::read(step, metadata, blocks, from, left, values);
 }
 
+template <class V, class T, unsigned kDim>
+bool measure_tile(const Coding<T>& coding, const T* values, Shape& shape, std::uint64_t& exact) {
+  if (coding.mode == Mode::fixed)
+    return TileBlock<V, T, kDim, Mode::fixed>::measure(coding, values, shape, exact);
+  if (coding.mode == Mode::plain)
+    return TileBlock<V, T, kDim, Mode::plain>::measure(coding, values, shape, exact);
+  return TileBlock<V, T, kDim, Mode::outlier>::measure(coding, values, shape, exact);
+}
+
+template <class V, class T, unsigned kDim>
+void pack_tile(const Coding<T>& coding, const T* values, Shape shape, std::byte* to) {
+  if (coding.mode == Mode::fixed)
+    TileBlock<V, T, kDim, Mode::fixed>::pack(coding, values, shape, to);
+  else
+    TileBlock<V, T, kDim, Mode::outlier>::pack(coding, values, shape, to);  // takes plain blocks as well
+}
+
+template <class V, class T, unsigned kDim>
+void unpack_tile(const Coding<T>& coding, Shape shape, const std::byte* from, T* values) {
+  if (coding.mode == Mode::fixed)
+    TileBlock<V, T, kDim, Mode::fixed>::unpack(coding, shape, from, values);
+  else
+    TileBlock<V, T, kDim, Mode::outlier>::unpack(coding, shape, from, values);
+}
+
+template <class V, class T, unsigned kDim>
+constexpr TileKernels<T> tile_kernels_of() {
+  if constexpr (std::is_void_v<V>)
+    return {};
+  else
+    return TileKernels<T>{&measure_tile<V, T, kDim>, &pack_tile<V, T, kDim>, &unpack_tile<V, T, kDim>};
+}
+
 template <class V, class T>
-constexpr RowKernels<T> row_kernels_of() {
-  return RowKernels<T>{&measure_row<V, T>, &write_row<V, T>, &list_row<V, T>, &read_row<V, T>};
+constexpr KernelsFor<T> kernels_for() {
+  using U = typename V::ForTiles;
+  return KernelsFor<T>{{&measure_row<V, T>, &write_row<V, T>, &list_row<V, T>, &read_row<V, T>},
+                       tile_kernels_of<U, T, 2>(),
+                       tile_kernels_of<U, T, 3>()};
 }
 
 template <class V>
 constexpr Kernels kernels_of(std::string_view name) {
-  return Kernels{name, row_kernels_of<V, float>(), row_kernels_of<V, double>()};
+  return Kernels{name, kernels_for<V, float>(), kernels_for<V, double>()};
 }
 
 }  // namespace homz::cuszp

@@ -31,19 +31,16 @@ class RowDecoder {
 
  private:
   using Vec = typename V::Vec;
-  static constexpr unsigned kValues = Block<1>::kValues;
+  static constexpr unsigned kValues = Block<1>::kValues, kPlaneBytes = Block<1>::kPlaneBytes;
 
   [[gnu::always_inline]] inline static void read_block(const std::byte* from, unsigned byte,
                                                        Vec (&values)[V::kVectors]) {
     if (kMode == Mode::outlier && byte >> 7 != 0) {
       const unsigned bytes = (byte >> 5 & 3) + 1;
-      std::uint32_t first = 0;
-      for (unsigned i = 0; i < bytes; ++i) first |= std::to_integer<std::uint32_t>(from[i]) << 8 * i;
-      const bool negative = (std::to_integer<unsigned>(from[bytes]) & 0x80) != 0;
-      V::read_planes(from + bytes, byte & 31, values);
-      values[0] = V::with_first(values[0], negative ? 0 - first : first);
+      V::template read_planes<kPlaneBytes>(from + bytes, byte & 31, values);
+      values[0] = V::with_first(values[0], load_outlier(from, bytes));
     } else {
-      V::read_planes(from, byte & 31, values);
+      V::template read_planes<kPlaneBytes>(from, byte & 31, values);
     }
     if (kMode != Mode::fixed) add_up(values);
   }

@@ -39,10 +39,10 @@ class RowEncoder {
       left -= bytes;
       if (by_value.has(block)) {
         pack_by_value(values_of(block), shape, to);
-      } else if (left >= V::kBehindPlanes) {
+      } else if (left >= kBehindPlanes) {
         pack(values_of(block), shape, to);
       } else {
-        std::byte together[Block<1>::kMaxBytes + V::kBehindPlanes];
+        std::byte together[Block<1>::kMaxBytes + kBehindPlanes];
         pack(values_of(block), shape, together);
         std::memcpy(to, together, bytes);
       }
@@ -69,7 +69,7 @@ class RowEncoder {
  private:
   using Vec = typename V::Vec;
   static constexpr unsigned kValues = Block<1>::kValues, kPlaneBytes = Block<1>::kPlaneBytes;
-  static constexpr unsigned kWidest = Block<1>::kMaxWidth;
+  static constexpr unsigned kWidest = Block<1>::kMaxWidth, kBehindPlanes = 8 * kPlaneBytes;
 
   const std::byte* values_of(unsigned block) const {
     return values_ + std::size_t{block} * kValues * sizeof(T);
@@ -111,14 +111,7 @@ class RowEncoder {
     difference(r);
     Vec sizes = V::magnitude(kMode == Mode::outlier ? V::without_first(r[0]) : r[0]);
     for (unsigned i = 1; i < V::kVectors; ++i) sizes |= V::magnitude(r[i]);
-    const std::uint32_t others = V::union_of(sizes);
-    if (kMode != Mode::outlier) return Shape{bit_width(others), 0};
-    const std::uint32_t residual = V::first(quanta[0]);
-    const std::uint32_t first = (residual & kTopBit) != 0 ? 0 - residual : residual;
-    const Shape plain{bit_width(others | first), 0};
-    const Shape aside{bit_width(others), ceil_div(bit_width(first), 8u)};
-    const bool is_aside = aside.outlier_bytes + kPlaneBytes * aside.width < kPlaneBytes * plain.width;
-    return is_aside && plain.width <= kWidest ? aside : plain;
+    return shape_from<1, kMode>(V::first(quanta[0]), V::union_of(sizes));
   }
 
   // ---- Exceptions
@@ -165,19 +158,13 @@ class RowEncoder {
     }
     for (; bad != 0; bad &= bad - 1) {
       const auto i = static_cast<unsigned>(std::countr_zero(bad));
-      if (q[i] + kTopBit + 1 <= 1) return false;  // what conversion gives for such, or 1 less
+      if (is_out_of_range(q[i])) return false;
       if (!within_bound(value_of(block, i), coding_.by.restore(q[i]), coding_.abs_error)) exact |= 1u << i;
     }
     return true;
   }
 
   // ---- Bytes
-
-  static void pack_outlier(std::uint32_t residual, unsigned bytes, std::byte* to) {
-    const std::uint32_t size = (residual & kTopBit) != 0 ? 0 - residual : residual;
-    for (unsigned i = 0; i < bytes; ++i) to[i] = static_cast<std::byte>(size >> 8 * i & 0xff);
-    to[bytes] |= static_cast<std::byte>(residual >> 31 << 7);
-  }
 
   // May write kBehindPlanes bytes more than the block has.
   void pack(const std::byte* from, Shape shape, std::byte* to) const {
@@ -188,10 +175,10 @@ class RowEncoder {
     if (kMode == Mode::outlier && shape.outlier_bytes != 0) {
       const std::uint32_t first = V::first(r[0]);
       r[0] = V::without_first(r[0]);
-      V::write_planes(r, shape.width, to + shape.outlier_bytes);
-      pack_outlier(first, shape.outlier_bytes, to);
+      V::template write_planes<kPlaneBytes>(r, shape.width, to + shape.outlier_bytes);
+      store_outlier(first, shape.outlier_bytes, to);
     } else {
-      V::write_planes(r, shape.width, to);
+      V::template write_planes<kPlaneBytes>(r, shape.width, to);
     }
   }
 

@@ -8,6 +8,8 @@ namespace homz::cuszp {
 namespace {  // each file that includes it has its own: none may reach a machine of the other
 
 struct Avx2 : simd::Avx2 {
+  using ForTiles = Avx2;
+
   template <class T>
   static Doubt quantise(const std::byte* from, const Coding<T>& coding, Vec& quanta) {
     quanta = quantise_unchecked(from, coding);
@@ -47,6 +49,42 @@ struct Avx2 : simd::Avx2 {
     const __m256i middle = _mm256_permute2x128_si256(raw(before), raw(here), 0x21);
     return vec(_mm256_alignr_epi8(raw(here), middle, 12));
   }
+  template <unsigned kDim>
+  static Vec behind_in_tile(const Vec (&v)[2 * kVectors], unsigned i) {
+    const __m256i here = raw(v[i]), zero = _mm256_setzero_si256();
+    if constexpr (kDim == 2) {  // a row a vector
+      const __m256i shifted = _mm256_permutevar8x32_epi32(here, _mm256_setr_epi32(0, 0, 1, 2, 3, 4, 5, 6));
+      return vec(_mm256_blend_epi32(shifted, i == 0 ? zero : raw(v[i - (i != 0)]), 1));
+    } else {  // two rows a vector, two vectors a slice
+      const __m256i shifted = _mm256_shuffle_epi32(here, 0x90);
+      const __m256i heads = i == 0       ? _mm256_permute2x128_si256(zero, here, 0x20)
+                            : i % 2 == 0 ? _mm256_permute2x128_si256(raw(v[i - 2 * (i > 1)]), here, 0x20)
+                                         : _mm256_permute2x128_si256(raw(v[i - (i != 0)]), here, 0x21);
+      return vec(_mm256_blend_epi32(shifted, heads, 0x11));
+    }
+  }
+  template <unsigned kDim>
+  static void add_up_tile(Vec (&v)[2 * kVectors]) {
+    Vec head = all(0), slice = all(0);  // what the rows so far, and the slices before, begin with
+    for (unsigned i = 0; i < 2 * kVectors; ++i) {
+      if constexpr (kDim == 2) {
+        const Vec first = vec(_mm256_broadcastd_epi32(_mm256_castsi256_si128(raw(v[i]))));
+        v[i] = prefix_sums(v[i]) + head;
+        head += first;
+      } else {
+        Vec sums = v[i];
+        sums += vec(_mm256_slli_si256(raw(sums), 4));
+        sums += vec(_mm256_slli_si256(raw(sums), 8));
+        const Vec firsts = vec(_mm256_shuffle_epi32(raw(v[i]), 0));
+        const Vec lower = vec(_mm256_permute2x128_si256(raw(firsts), raw(firsts), 0x00));
+        if (i % 2 == 0) head = slice;
+        if (i % 2 == 0) slice += lower;
+        v[i] = sums + head + vec(_mm256_permute2x128_si256(raw(firsts), raw(firsts), 0x08));
+        head += lower + vec(_mm256_permute2x128_si256(raw(firsts), raw(firsts), 0x11));
+      }
+    }
+  }
+
   static std::uint32_t first(Vec value) {
     return static_cast<std::uint32_t>(_mm_cvtsi128_si32(_mm256_castsi256_si128(raw(value))));
   }
@@ -58,12 +96,11 @@ struct Avx2 : simd::Avx2 {
     return vec(_mm256_blend_epi32(raw(value), _mm256_setzero_si256(), 1));
   }
 
-  static constexpr unsigned kBehindPlanes = 32;
-
   // Without a branch on the width within a byte: it is as good as random.
+  template <unsigned kStride>
   static void write_planes(const Vec (&r)[kVectors], unsigned width, std::byte* to) {
     if (width > 15) {
-      write_wide_planes(r, width, to);
+      write_wide_planes<kStride>(r, width, to);
       return;
     }
     __m256i low = _mm256_packs_epi32(raw(r[0]), raw(r[1])), high = _mm256_packs_epi32(raw(r[2]), raw(r[3]));
@@ -71,21 +108,22 @@ struct Avx2 : simd::Avx2 {
     low = _mm256_abs_epi16(low);
     high = _mm256_abs_epi16(high);
     if (width <= 8) {
-      write_byte(_mm256_packus_epi16(low, high), to + 4);
+      write_byte<kStride>(_mm256_packus_epi16(low, high), to + kStride);
     } else {
-      write_byte(low_bytes(low, high), to + 4);
-      write_byte(high_bytes(low, high), to + 36);
+      write_byte<kStride>(low_bytes(low, high), to + kStride);
+      write_byte<kStride>(high_bytes(low, high), to + 9 * kStride);
     }
   }
 
+  template <unsigned kStride>
   static void read_planes(const std::byte* from, unsigned width, Vec (&r)[kVectors]) {
     const __m256i signs = mask_of_plane(from);
-    const __m256i byte0 = byte_of_planes(from + 4, width);
+    const __m256i byte0 = byte_of_planes<kStride>(from + kStride, width);
     if (width <= 7) {
       widen_bytes(_mm256_sub_epi8(_mm256_xor_si256(byte0, signs), signs), r);
       return;
     }
-    const __m256i byte1 = byte_of_planes(from + 36, width > 8 ? width - 8 : 0);
+    const __m256i byte1 = byte_of_planes<kStride>(from + 9 * kStride, width > 8 ? width - 8 : 0);
     __m256i low = _mm256_unpacklo_epi8(byte0, byte1);   // of values 0-7, 16-23
     __m256i high = _mm256_unpackhi_epi8(byte0, byte1);  // of values 8-15, 24-31
     if (width <= 15) {
@@ -99,8 +137,9 @@ struct Avx2 : simd::Avx2 {
       r[3] = vec(_mm256_cvtepi16_epi32(_mm256_extracti128_si256(high, 1)));
       return;
     }
-    const __m256i byte2 = byte_of_planes(from + 68, width > 16 ? width - 16 : 0);
-    const __m256i byte3 = width <= 24 ? _mm256_setzero_si256() : byte_of_planes(from + 100, width - 24);
+    const __m256i byte2 = byte_of_planes<kStride>(from + 17 * kStride, width > 16 ? width - 16 : 0);
+    const __m256i byte3 =
+        width <= 24 ? _mm256_setzero_si256() : byte_of_planes<kStride>(from + 25 * kStride, width - 24);
     join_pairs(low, _mm256_unpacklo_epi8(byte2, byte3), r[0], r[2]);
     join_pairs(high, _mm256_unpackhi_epi8(byte2, byte3), r[1], r[3]);
     Vec negative[kVectors];
@@ -137,14 +176,16 @@ struct Avx2 : simd::Avx2 {
     std::memcpy(to, &word, 4);
   }
   // The eight planes of a byte: each in turn is shifted to the top bit.
+  template <unsigned kStride>
   static void write_byte(__m256i packed, std::byte* to) {
     __m256i bits = in_order(packed);
     for (unsigned plane = 8; plane-- > 0;) {
-      write_plane(bits, to + 4 * plane);
+      write_plane(bits, to + kStride * plane);
       bits = _mm256_add_epi8(bits, bits);
     }
   }
 
+  template <unsigned kStride>
   static void write_wide_planes(const Vec (&r)[kVectors], unsigned width, std::byte* to) {
     const Vec ffff = all(0xffff);
     Vec sizes[kVectors];
@@ -156,10 +197,10 @@ struct Avx2 : simd::Avx2 {
     write_plane(in_order(_mm256_packs_epi16(_mm256_packs_epi32(raw(r[0]), raw(r[1])),
                                             _mm256_packs_epi32(raw(r[2]), raw(r[3])))),
                 to);
-    write_byte(low_bytes(low, high), to + 4);
-    write_byte(high_bytes(low, high), to + 36);
-    if (width > 16) write_byte(low_bytes(upper_low, upper_high), to + 68);
-    if (width > 24) write_byte(high_bytes(upper_low, upper_high), to + 100);
+    write_byte<kStride>(low_bytes(low, high), to + kStride);
+    write_byte<kStride>(high_bytes(low, high), to + 9 * kStride);
+    if (width > 16) write_byte<kStride>(low_bytes(upper_low, upper_high), to + 17 * kStride);
+    if (width > 24) write_byte<kStride>(high_bytes(upper_low, upper_high), to + 25 * kStride);
   }
 
   // ---- From planes
@@ -175,11 +216,32 @@ struct Avx2 : simd::Avx2 {
     return _mm256_cmpeq_epi8(_mm256_and_si256(spread, bit), bit);
   }
 
+  // Words of up to 8 planes, none beyond the last that is read whole.
+  template <unsigned kStride>
+  static __m256i load_planes(const std::byte* from, unsigned count) {
+    if constexpr (kStride == 4) {
+      const __m256i lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+      const __m256i there = _mm256_cmpgt_epi32(_mm256_set1_epi32(static_cast<int>(count)), lanes);
+      return _mm256_maskload_epi32(reinterpret_cast<const int*>(from), there);
+    } else {
+      static_assert(kStride == 8);
+      const auto* const at = reinterpret_cast<const int*>(from);
+      const __m256i evens = _mm256_setr_epi32(0, -1, 1, -1, 2, -1, 3, -1);  // of the lanes: plane, none, ...
+      const __m256i n = _mm256_set1_epi32(static_cast<int>(count));
+      const __m256i odd = _mm256_set1_epi64x(0xffffffff);
+      const __m256i low = _mm256_and_si256(_mm256_cmpgt_epi32(n, evens), odd);
+      const __m256i high =
+          _mm256_and_si256(_mm256_cmpgt_epi32(n, _mm256_add_epi32(evens, _mm256_set1_epi32(4))), odd);
+      const __m256 halves = _mm256_shuffle_ps(_mm256_castsi256_ps(_mm256_maskload_epi32(at, low)),
+                                              _mm256_castsi256_ps(_mm256_maskload_epi32(at + 8, high)), 0x88);
+      return _mm256_permute4x64_epi64(_mm256_castps_si256(halves), 0xd8);
+    }
+  }
+
   // The byte of each of the 32 values that up to 8 planes make.
+  template <unsigned kStride>
   static __m256i byte_of_planes(const std::byte* from, unsigned count) {
-    const __m256i lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
-    const __m256i there = _mm256_cmpgt_epi32(_mm256_set1_epi32(static_cast<int>(count)), lanes);
-    __m256i planes = _mm256_maskload_epi32(reinterpret_cast<const int*>(from), there);
+    __m256i planes = load_planes<kStride>(from, count);
     // Bytes g of the planes together, the last plane first: a matrix of 8 planes x 8 values, these from the
     // last to the first, in each of four 64-bit lanes. So it is transposed about the other diagonal.
     const __m128i order = _mm_setr_epi8(12, 8, 4, 0, 13, 9, 5, 1, 14, 10, 6, 2, 15, 11, 7, 3);

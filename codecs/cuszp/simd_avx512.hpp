@@ -9,6 +9,8 @@ namespace homz::cuszp {
 namespace {
 
 struct Avx512 : simd::Avx512 {
+  using ForTiles = Avx2;  // rows of 8 and 4 values are no whole vectors
+
   template <class T>
   static Doubt quantise(const std::byte* from, const Coding<T>& coding, Vec& quanta) {
     quanta = quantise_unchecked(from, coding);
@@ -43,15 +45,16 @@ struct Avx512 : simd::Avx512 {
   }
   static Vec without_first(Vec value) { return vec(_mm512_maskz_mov_epi32(0xfffe, raw(value))); }
 
-  static constexpr unsigned kBehindPlanes = Avx2::kBehindPlanes;
+  template <unsigned kStride>
   static void write_planes(const Vec (&residuals)[kVectors], unsigned width, std::byte* to) {
     Avx2::Vec halves[4];
     split(residuals, halves);
-    Avx2::write_planes(halves, width, to);
+    Avx2::write_planes<kStride>(halves, width, to);
   }
+  template <unsigned kStride>
   static void read_planes(const std::byte* from, unsigned width, Vec (&residuals)[kVectors]) {
     Avx2::Vec halves[4];
-    Avx2::read_planes(from, width, halves);
+    Avx2::read_planes<kStride>(from, width, halves);
     unite(halves, residuals);
   }
 

@@ -10,6 +10,9 @@
 namespace homz::cuszp {
 
 struct Portable : simd::Portable {
+  // What codes tiles and cubes: void for nothing but CodedBlock, which here is the fastest.
+  using ForTiles = void;
+
   // Quanta of kLanes values; returns those that may not stand for their values. Numbers out of the range of
   // quanta are among these, and what they give then is -2^31, or that less 1.
   template <class T>
@@ -49,27 +52,26 @@ struct Portable : simd::Portable {
   }
   static Vec without_first(Vec value) { return with_first(value, 0); }
 
-  // The sign plane and the `width` planes of the magnitudes of residuals, none of them -2^31; may write up to
-  // kBehindPlanes bytes more.
-  static constexpr unsigned kBehindPlanes = 32;
+  // The sign plane and the `width` planes of the magnitudes of 32 residuals, a word each, kStride bytes from
+  // each other; here none of them is -2^31. The vector code may write the places of up to eight planes more.
+  template <unsigned kStride>
   static void write_planes(const Vec (&residuals)[kVectors], unsigned width, std::byte* to) {
     Block<1>::Values values;
     for (unsigned i = 0; i < kVectors; ++i) store(values + i * kLanes, residuals[i]);
     for (std::uint32_t& value : values) value = (value & kTopBit) | cuszp::magnitude<1>(value);
     cuszp::transpose(values);
     store_plane_word(to, values[0]);
-    for (unsigned plane = 0; plane < width; ++plane) store_plane_word(to + 4 + 4 * plane, values[31 - plane]);
+    for (unsigned plane = 0; plane < width; ++plane)
+      store_plane_word(to + kStride * (1 + plane), values[31 - plane]);
   }
+  template <unsigned kStride>
   static void read_planes(const std::byte* from, unsigned width, Vec (&residuals)[kVectors]) {
     Block<1>::Values values = {};
-    values[0] = load_plane_word(from);
     for (unsigned plane = 0; plane < width; ++plane)
-      values[31 - plane] = load_plane_word(from + 4 + 4 * plane);
+      values[31 - plane] = load_plane_word(from + kStride * (1 + plane));
+    const std::uint32_t signs = load_plane_word(from);
     cuszp::transpose(values);
-    for (std::uint32_t& value : values) {
-      const std::uint32_t size = value & ~kTopBit;
-      value = (value & kTopBit) != 0 ? 0 - size : size;
-    }
+    for (unsigned i = 0; i < 32; ++i) values[i] = (signs << i & kTopBit) != 0 ? 0 - values[i] : values[i];
     for (unsigned i = 0; i < kVectors; ++i) residuals[i] = load(values + i * kLanes);
   }
 };
