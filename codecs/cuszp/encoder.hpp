@@ -86,7 +86,10 @@ class Encoder {
       const unsigned in_row = row_blocks(range);
       if (in_row != 0) kernels_.row.list(coding_, values_of(range.first), in_row, marks_[s], writer);
       for (std::uint64_t block = in_row; block < range.end - range.first; ++block)
-        if (marks_[s].listed.has(block)) coded(range.first + block).tell(kValues * block, writer);
+        if (marks_[s].filled.has(block))
+          tell_fill(layout_.place(range.first + block), block, writer);
+        else if (marks_[s].listed.has(block))
+          coded(range.first + block).tell(kValues * block, writer);
     });
   }
 
@@ -141,6 +144,16 @@ class Encoder {
     measured.marks.by_value.set(within);
     if (coded.tell(kValues * within, measured.exceptions)) measured.marks.listed.set(within);
     return coded.shape();
+  }
+
+  bool is_filled(const T (&values)[kValues]) const {
+    return std::all_of(values, values + kValues, [&](T value) { return bits_of(value) == coding_.fill; });
+  }
+
+  template <class Sink>
+  static void tell_fill(const Place<kDim>& place, std::uint64_t block, Sink& sink) {
+    for_each_bit(place.owned,
+                 [&](unsigned i) { sink.fill(static_cast<std::uint32_t>(kValues * block + i)); });
   }
 
   // Pass 2: the blocks of a segment. If the data has changed since, against the rules, they are wrong, but

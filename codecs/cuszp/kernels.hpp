@@ -23,7 +23,7 @@ struct BlockMask {
 
 struct Marks {
   BlockMask listed;    // blocks with exceptions
-  BlockMask filled;    // blocks of nothing but the fill value, found by the kernels
+  BlockMask filled;    // blocks of nothing but the fill value, without bytes
   BlockMask by_value;  // blocks whose residuals the kernels leave to CodedBlock
 };
 

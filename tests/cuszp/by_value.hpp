@@ -1,7 +1,7 @@
-// Blocks in a row coded value by value, straight from block_math.hpp: what every kernel is compared with.
+// Blocks coded value by value, straight from block_math.hpp: what every kernel is compared with.
 #pragma once
 
-#include <bit>
+#include <algorithm>
 #include <vector>
 
 #include "codecs/cuszp/block_math.hpp"
@@ -14,111 +14,138 @@ namespace homz::test {
 
 using Payload = std::vector<std::byte>;
 
-template <class T>
+template <class T, class Layout>
 class ByValue {
  public:
-  ByValue(const Encoding& encoding, const cuszp::Plan& plan)
-      : encoding_(encoding),
-        plan_(plan),
-        count_(encoding.field.count()),
-        line_(count_, !plan.v1),
-        by_(encoding.abs_error) {}
+  ByValue(const Encoding& encoding, const cuszp::Plan& plan, const Layout& layout)
+      : encoding_(encoding), plan_(plan), layout_(layout), by_(encoding.abs_error) {}
 
   Payload encode(const T* values) const {
-    Payload payload(line_.metadata_bytes());
-    std::vector<ExceptionCounter> counters(ceil_div(count_, kExceptionSegment));
-    std::vector<Block> blocks(line_.blocks());
+    Payload payload(layout_.metadata_bytes());
+    std::vector<ExceptionCounter> counters(ceil_div(layout_.positions(), kExceptionSegment));
+    std::vector<Coded> blocks(layout_.places());
     ExceptionCounts total;
     for (std::uint64_t b = 0; b < blocks.size(); ++b) {
-      blocks[b] = block(values, b);
-      const cuszp::Shape shape = cuszp::choose_shape<1>(blocks[b].residuals, plan_.mode);
+      blocks[b] = code(values, layout_.place(b));
+      tell(blocks[b], b, counters[kValues * b / kExceptionSegment]);
+      if (b == layout_.blocks()) break;
+      const cuszp::Shape shape = cuszp::choose_shape<kDim>(blocks[b].residuals, plan_.mode);
       payload[b] = shape.metadata();
       const std::size_t at = payload.size();
-      payload.resize(at + shape.bytes(4));
-      cuszp::pack<1>(blocks[b].residuals, shape, payload.data() + at);
-      tell(blocks[b], values, b, counters[32 * b / kExceptionSegment]);
+      payload.resize(at + shape.bytes(kPlaneBytes));
+      cuszp::pack<kDim>(blocks[b].residuals, shape, payload.data() + at);
     }
     for (const ExceptionCounter& counter : counters) total += counter.counts();
     const std::size_t upstream = payload.size();
-    payload.resize(upstream + exception_bytes(count_, total, sizeof(T)) + 8);
-    if (payload.size() > upstream + 8) list(values, blocks, counters, total, payload.data() + upstream);
-    store_le(payload.data() + payload.size() - 8, std::uint64_t{1} << 56 | upstream);
+    payload.resize(upstream + exception_bytes(layout_.positions(), total, sizeof(T)) + 8);
+    if (payload.size() > upstream + 8) list(blocks, counters, total, payload.data() + upstream);
+    store_le(payload.data() + payload.size() - 8, std::uint64_t{kDim} << 56 | upstream);
     return payload;
   }
 
   // What the blocks alone say, without the exceptions.
   std::vector<T> decode(const std::byte* payload) const {
-    std::vector<T> values(count_);
-    const std::byte* from = payload + line_.metadata_bytes();
-    for (std::uint64_t b = 0; b < line_.blocks(); ++b) {
+    std::vector<T> values(layout_.count());
+    const std::byte* from = payload + layout_.metadata_bytes();
+    for (std::uint64_t b = 0; b < layout_.blocks(); ++b) {
+      const auto place = layout_.place(b);
       cuszp::Shape shape;
-      cuszp::read_shape<1>(payload[b], plan_.mode, shape);
+      cuszp::read_shape<kDim>(payload[b], plan_.mode, shape);
       Values residuals = {}, quanta;
-      if (!shape.zero()) cuszp::unpack<1>(from, shape, residuals);
-      cuszp::undo_residuals<1>(residuals, plan_.mode, quanta);
-      for (std::uint64_t i = 0; i < 32 && 32 * b + i < count_; ++i)
-        values[32 * b + i] = by_.restore(quanta[i]);
-      from += shape.bytes(4);
+      if (!shape.zero()) cuszp::unpack<kDim>(from, shape, residuals);
+      cuszp::undo_residuals<kDim>(residuals, plan_.mode, quanta);
+      for (unsigned i = 0; i < kValues; ++i)
+        if ((place.owned >> i & 1) != 0) values[place.element(i)] = by_.restore(quanta[i]);
+      from += shape.bytes(kPlaneBytes);
     }
     return values;
   }
 
  private:
-  using Values = cuszp::Block<1>::Values;
-  struct Block {
+  static constexpr unsigned kDim = Layout::kDim;
+  static constexpr unsigned kValues = cuszp::Block<kDim>::kValues;
+  static constexpr unsigned kPlaneBytes = cuszp::Block<kDim>::kPlaneBytes;
+  using Values = typename cuszp::Block<kDim>::Values;
+  struct Coded {
     Values residuals;
-    std::uint32_t fill, exact;
+    T values[kValues];
+    std::uint64_t fill, exact;  // those that are owned
   };
 
-  Block block(const T* values, std::uint64_t b) const {
-    Block block{};
+  Coded code(const T* data, const cuszp::Place<kDim>& place) const {
+    Coded block{};
     Values quanta = {}, residuals;
-    const unsigned inside = static_cast<unsigned>(std::min<std::uint64_t>(32, count_ - 32 * b));
-    for (unsigned i = 0; i < 32; ++i) quanta[i] = by_.quantise(values[32 * b + std::min(i, inside - 1)]);
-    for (unsigned i = 0; i < inside; ++i) {
-      const T x = values[32 * b + i];
+    const std::uint64_t present = place.coded | place.owned;
+    std::uint64_t fill = 0;
+    for (unsigned i = 0; i < kValues; ++i) {
+      const bool is_read = kDim == 1 || (present >> i & 1) != 0;  // what is absent in a row is the last value
+      const T x = is_read ? data[std::min(place.element(i), layout_.count() - 1)] : T(0);
+      block.values[i] = x;
+      quanta[i] = by_.quantise(x);
       const bool fills = encoding_.fill_bits && bits_of(x) == static_cast<BitsOf<T>>(*encoding_.fill_bits);
-      block.fill |= std::uint32_t{fills} << i;
+      fill |= std::uint64_t{fills} << i;
     }
-    const auto absent = static_cast<std::uint32_t>(~cuszp::low_bits(inside));
-    cuszp::settle_vacant<1>(quanta, block.fill | (plan_.v1 ? 0 : absent), plan_.mode);
-    if (plan_.v1) std::fill(quanta + inside, quanta + 32, 0);
-    cuszp::find_residuals<1>(quanta, plan_.mode, block.residuals);
-    std::copy_n(block.residuals, 32, residuals);
-    if (cuszp::lose_magnitudes<1>(residuals)) cuszp::undo_residuals<1>(residuals, plan_.mode, quanta);
-    for (unsigned i = 0; i < inside; ++i) {
-      const bool good = within_bound(values[32 * b + i], by_.restore(quanta[i]), encoding_.abs_error);
-      if (!good && (block.fill >> i & 1) == 0) block.exact |= 1u << i;
-    }
+    fill &= present;
+    const std::uint64_t absent = ~place.coded & cuszp::low_bits(kValues);
+    cuszp::settle_vacant<kDim>(quanta, fill | (plan_.v1 ? 0 : absent), plan_.mode);
+    for (unsigned i = 0; i < kValues; ++i)
+      if (plan_.v1 && (absent >> i & 1) != 0) quanta[i] = 0;
+    cuszp::find_residuals<kDim>(quanta, plan_.mode, block.residuals);
+    std::copy_n(block.residuals, kValues, residuals);
+    if (cuszp::lose_magnitudes<kDim>(residuals)) cuszp::undo_residuals<kDim>(residuals, plan_.mode, quanta);
+    for (unsigned i = 0; i < kValues; ++i)
+      if (!within_bound(block.values[i], by_.restore(quanta[i]), encoding_.abs_error))
+        block.exact |= std::uint64_t{1} << i;
+    block.exact &= place.owned & ~fill;
+    block.fill = fill & place.owned;
     return block;
   }
 
   template <class Sink>
-  static void tell(const Block& block, const T* values, std::uint64_t b, Sink& sink) {
-    for (unsigned i = 0; i < 32; ++i) {
-      const auto position = static_cast<std::uint32_t>((32 * b + i) % kExceptionSegment);
+  static void tell(const Coded& block, std::uint64_t b, Sink& sink) {
+    for (unsigned i = 0; i < kValues; ++i) {
+      const auto position = static_cast<std::uint32_t>((kValues * b + i) % kExceptionSegment);
       if ((block.fill >> i & 1) != 0) sink.fill(position);
-      if ((block.exact >> i & 1) != 0) sink.exact(position, values[32 * b + i]);
+      if ((block.exact >> i & 1) != 0) sink.exact(position, block.values[i]);
     }
   }
 
-  void list(const T* values, const std::vector<Block>& blocks, const std::vector<ExceptionCounter>& counters,
+  void list(const std::vector<Coded>& blocks, const std::vector<ExceptionCounter>& counters,
             const ExceptionCounts& total, std::byte* to) const {
-    const ExceptionLayout layout(to, count_, total);
+    constexpr std::uint64_t kInSegment = kExceptionSegment / kValues;
+    const ExceptionLayout layout(to, layout_.positions(), total);
     ExceptionCounts before;
     for (std::uint64_t s = 0; s < counters.size(); ++s) {
       ExceptionWriter writer(layout, s, before, counters[s].counts(), sizeof(T));
-      for (std::uint64_t b = 2048 * s; b < std::min<std::uint64_t>(blocks.size(), 2048 * (s + 1)); ++b)
-        tell(blocks[b], values, b, writer);
+      for (std::uint64_t b = kInSegment * s; b < std::min<std::uint64_t>(blocks.size(), kInSegment * (s + 1));
+           ++b)
+        tell(blocks[b], b, writer);
       before += counters[s].counts();
     }
   }
 
   const Encoding& encoding_;
   cuszp::Plan plan_;
-  std::uint64_t count_;
-  cuszp::Line line_;
+  Layout layout_;
   cuszp::Quantiser<T> by_;
 };
+
+// Calls f(ByValue) for the layout that the plan names; extents as they are, up to three of them.
+template <class T, class F>
+auto with_by_value(const Encoding& encoding, const cuszp::Plan& plan, F&& f) {
+  const Field& field = encoding.field;
+  const auto extent = [&](unsigned from_fastest) {
+    return from_fastest < field.rank ? field.extents[field.rank - 1 - from_fastest] : 1;
+  };
+  if (plan.dim == 2) {
+    const cuszp::Tiles<2> layout(extent(2), extent(1), extent(0));
+    return f(ByValue<T, cuszp::Tiles<2>>(encoding, plan, layout));
+  }
+  if (plan.dim == 3) {
+    const cuszp::Tiles<3> layout(extent(2), extent(1), extent(0));
+    return f(ByValue<T, cuszp::Tiles<3>>(encoding, plan, layout));
+  }
+  return f(ByValue<T, cuszp::Line>(encoding, plan, cuszp::Line(field.count(), !plan.v1)));
+}
 
 }  // namespace homz::test
