@@ -141,8 +141,8 @@ struct Shape {
   std::uint32_t width = 0;          // bit planes
   std::uint32_t outlier_bytes = 0;  // magnitude of value 0, in front of the sign map; 0: among the others
 
-  HOMZ_HD bool zero() const { return width == 0 && outlier_bytes == 0; }
-  HOMZ_HD std::uint32_t bytes(std::uint32_t plane_bytes) const {
+  HOMZ_HD constexpr bool zero() const { return width == 0 && outlier_bytes == 0; }
+  HOMZ_HD constexpr std::uint32_t bytes(std::uint32_t plane_bytes) const {
     return zero() ? 0 : outlier_bytes + plane_bytes * (1 + width);
   }
   HOMZ_HD std::byte metadata() const {
@@ -154,7 +154,7 @@ struct Shape {
 // always has a width below 32, since with 32 planes for values 1.. the plain block has 32 too and no outlier
 // bytes.
 template <unsigned kDim>
-HOMZ_HD inline bool read_shape(std::byte metadata, Mode mode, Shape& out) {
+HOMZ_HD constexpr bool read_shape(std::byte metadata, Mode mode, Shape& out) {
   const auto byte = static_cast<std::uint32_t>(metadata);
   if (mode == Mode::outlier && byte >> 7 != 0) {
     out = Shape{byte & 31, (byte >> 5 & 3) + 1};

@@ -2,8 +2,6 @@
 // these are decoded independently. Nothing in a payload is trusted.
 #pragma once
 
-#include <optional>
-
 #include "codecs/cuszp/segments.hpp"
 #include "core/threads.hpp"
 
@@ -16,12 +14,12 @@ inline Status corrupt(const char* what) {
 template <class T, class Layout>
 class Decoder {
  public:
-  Decoder(const Encoding& encoding, const Plan& plan, const Layout& layout, Bytes data, Segment* segments,
-          unsigned threads)
-      : plan_(plan),
+  Decoder(const Encoding& encoding, const Plan& plan, const Kernels& kernels, const Layout& layout,
+          Bytes data, Segment* segments, unsigned threads)
+      : coding_(encoding, plan),
+        kernels_(kernels.of<T>()),
+        sizes_(block_sizes<kDim>(plan.mode)),
         layout_(layout),
-        quantiser_(encoding.abs_error),
-        fill_bits_(encoding.fill_bits),
         data_(data.data()),
         segments_(segments),
         threads_(threads) {}
@@ -56,10 +54,11 @@ class Decoder {
     HOMZ_TRY(try_parallel_for(count, threads_, [&](std::uint64_t s) { return measure(s, metadata); }));
     for (std::uint64_t s = 0; s < count; ++s)
       segments_[s].exceptions = exceptions.empty() ? ExceptionCounts{} : exceptions.row(s);
-    const Totals totals = scan(segments_, count);
+    Totals totals;
+    scan(segments_, 0, count, totals);
     if (totals.bytes != upstream.size() - layout_.metadata_bytes())
       return corrupt("the sizes of its blocks do not add up to it");
-    if (totals.exceptions.fill_runs != 0 && !fill_bits_)
+    if (totals.exceptions.fill_runs != 0 && !coding_.has_fill)
       return exceptions_corrupt("fill values, but none is declared");
     return Status();
   }
@@ -67,25 +66,33 @@ class Decoder {
   Status measure(std::uint64_t s, const std::byte* metadata) const {
     std::uint64_t bytes = 0;
     const PlaceRange range(layout_, s);
-    for (std::uint64_t block = range.first; block < std::min(range.end, layout_.blocks()); ++block) {
-      Shape shape;
-      if (!read_shape<kDim>(metadata[block], plan_.mode, shape))
-        return corrupt("a metadata byte of no meaning");
-      bytes += shape.bytes(Block<kDim>::kPlaneBytes);
-    }
+    for (std::uint64_t block = range.first; block < std::min(range.end, layout_.blocks()); ++block)
+      bytes += size_of(metadata[block]);
+    if (bytes >= BlockSizes::kNone) return corrupt("a metadata byte of no meaning");
     segments_[s].bytes = bytes;
     return Status();
   }
 
-  // The shapes were sound when they were measured; bytes that have changed since must not lead astray either.
+  std::uint32_t size_of(std::byte metadata) const { return sizes_.of[std::to_integer<unsigned>(metadata)]; }
+
+  // The sizes were sound when they were measured; bytes that have changed since must not lead astray either.
   Status read_blocks(std::uint64_t s, const std::byte* metadata, const std::byte* from) const {
     const PlaceRange range(layout_, s);
-    std::uint64_t left = segments_[s].bytes;
-    for (std::uint64_t block = range.first; block < range.end; ++block) {
+    std::uint64_t left = segments_[s].bytes, block = range.first;
+    if (kDim == 1 && coding_.has_step()) {
+      block = std::min(range.end, layout_.count() / kValues);
+      const std::uint64_t read =
+          kernels_.row.read(coding_, metadata + range.first, static_cast<unsigned>(block - range.first), from,
+                            left, data_ + range.first * kValues * sizeof(T));
+      if (read == kBeyond) return changed();
+      from += read;
+      left -= read;
+    }
+    for (; block < range.end; ++block) {
       Shape shape;  // zero for the elements behind the last block
-      const bool sound = block == layout_.blocks() || read_shape<kDim>(metadata[block], plan_.mode, shape);
+      const bool sound = block == layout_.blocks() || read_shape<kDim>(metadata[block], coding_.mode, shape);
       const std::uint64_t bytes = shape.bytes(Block<kDim>::kPlaneBytes);
-      if (!sound || bytes > left) return corrupt("it changed while it was read");
+      if (!sound || bytes > left) return changed();
       T values[kValues] = {};
       if (!shape.zero()) read_block(from, shape, values);
       scatter(values, layout_.place(block), layout_.count(), data_);
@@ -95,40 +102,67 @@ class Decoder {
     return Status();
   }
 
+  static Status changed() { return corrupt("it changed while it was read"); }
+
   void read_block(const std::byte* from, Shape shape, T (&values)[kValues]) const {
+    const auto unpack_tile = kernels_.template tiles<kDim>().unpack;
+    if (kDim != 1 && coding_.has_step() && unpack_tile != nullptr) {
+      unpack_tile(coding_, shape, from, values);
+      return;
+    }
     typename Block<kDim>::Values residuals, quanta;
     unpack<kDim>(from, shape, residuals);
-    undo_residuals<kDim>(residuals, plan_.mode, quanta);
-    for (unsigned i = 0; i < kValues; ++i) values[i] = quantiser_.restore(quanta[i]);
+    undo_residuals<kDim>(residuals, coding_.mode, quanta);
+    for (unsigned i = 0; i < kValues; ++i) values[i] = coding_.by.restore(quanta[i]);
   }
 
   // Puts the exceptions of a segment in their elements.
   Status patch(std::uint64_t s, const ExceptionList& exceptions) const {
-    const PlaceRange range(layout_, s);
-    std::uint64_t block = range.end;  // none yet
-    Place<kDim> place;
-    bool astray = false;
+    Elements elements(layout_, s);
     const auto put = [&](std::uint32_t position, BitsOf<T> bits) {
-      if (block != range.first + position / kValues) {
-        block = range.first + position / kValues;
-        place = layout_.place(block);
-      }
-      const unsigned i = position % kValues;
-      if ((place.owned >> i & 1) != 0)
-        store_value(data_ + place.element(i) * sizeof(T), bits);
-      else
-        astray = true;
+      std::uint64_t element;
+      if (elements.find(position, element)) store_value(data_ + element * sizeof(T), bits);
     };
     HOMZ_TRY(exceptions.visit<T>(
-        s, segments_[s].preceding,
-        [&](std::uint32_t position) { put(position, static_cast<BitsOf<T>>(*fill_bits_)); }, put));
-    return astray ? exceptions_corrupt("a position without an element") : Status();
+        s, segments_[s].preceding, [&](std::uint32_t position) { put(position, coding_.fill); }, put));
+    return elements.astray ? exceptions_corrupt("a position without an element") : Status();
   }
 
-  Plan plan_;
+  // The elements of the positions of a segment; quickest for neighbours.
+  class Elements {
+   public:
+    Elements(const Layout& layout, std::uint64_t s)
+        : layout_(layout), range_(layout, s), block_(range_.end) {}
+
+    bool astray = false;  // whether a position had none
+
+    bool find(std::uint32_t position, std::uint64_t& element) {
+      if constexpr (kDim == 1) {
+        element = range_.first * kValues + position;
+        return true;
+      }
+      if (block_ != range_.first + position / kValues) {
+        block_ = range_.first + position / kValues;
+        place_ = layout_.place(block_);
+      }
+      const unsigned i = position % kValues;
+      const bool found = (place_.owned >> i & 1) != 0;
+      astray |= !found;
+      element = found ? place_.element(i) : 0;
+      return found;
+    }
+
+   private:
+    const Layout& layout_;
+    const PlaceRange range_;
+    std::uint64_t block_;  // that `place_` belongs to; range_.end: none yet
+    Place<kDim> place_;
+  };
+
+  Coding<T> coding_;
+  const KernelsFor<T>& kernels_;
+  const BlockSizes& sizes_;
   Layout layout_;
-  Quantiser<T> quantiser_;
-  std::optional<std::uint64_t> fill_bits_;
   std::byte* data_;
   Segment* segments_;
   unsigned threads_;

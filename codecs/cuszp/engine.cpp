@@ -27,25 +27,27 @@ std::uint64_t largest_payload(const Layout& layout, std::uint64_t value_bytes) {
 
 Footprint footprint_of(const Encoding& encoding, const Plan& plan, unsigned dim) {
   return with_layout(encoding.field, plan, dim, [&](const auto& layout, auto zero) {
-    Arena arena;
-    carve_segments(arena, segment_count(layout));
+    Arena to_decode, to_encode;
+    carve_segments(to_decode, segment_count(layout));
+    carve_segments(to_encode, segment_count(layout));
+    carve_marks(to_encode, segment_count(layout));
     return Footprint{layout.metadata_bytes() + Trailer::kBytes,
                      plan.never_stored ? largest_payload(layout, sizeof(zero)) : encoding.field.bytes(),
-                     arena.needed(), arena.needed()};
+                     to_encode.needed(), to_decode.needed()};
   });
 }
 
 // Blocks of more dimensions do not always pay: upstream's predictor looks along rows only, and short slow
 // extents leave most of a cube empty. So the smallest of the estimates wins, and the lowest dimension among
 // equals.
-unsigned choose_dim(const Encoding& encoding, const Plan& plan, ConstBytes data) {
+unsigned choose_dim(const Encoding& encoding, const Plan& plan, const Kernels& kernels, ConstBytes data) {
   const Dims dims(encoding.field, plan);
   if (dims.first == dims.last) return dims.first;
   unsigned best = 0;
   double least = 0;
   for (unsigned dim = dims.first; dim <= dims.last; ++dim) {
     const double size = with_layout(encoding.field, plan, dim, [&](const auto& layout, auto zero) {
-      return Encoder<decltype(zero), std::decay_t<decltype(layout)>>(encoding, plan, layout, data, nullptr, 1)
+      return Encoder<decltype(zero), std::decay_t<decltype(layout)>>(encoding, plan, kernels, layout, data)
           .estimate();
     });
     if (best != 0 && size >= least) continue;
@@ -75,23 +77,25 @@ Result<Footprint> footprint(const Encoding& encoding, const Plan& plan, Exec exe
   return all;
 }
 
-Status encode(const Encoding& encoding, const Plan& plan, ConstBytes data, Bytes payload, Bytes scratch,
-              Encoded* encoded, Exec exec) {
+Status encode(const Encoding& encoding, const Plan& plan, const Kernels& kernels, ConstBytes data,
+              Bytes payload, Bytes scratch, Encoded* encoded, Exec exec) {
   if (exec.space == Space::device)
     return encode_on_device(encoding, plan, data, payload, scratch, encoded, exec);
-  const unsigned dim = choose_dim(encoding, plan, data);
+  const unsigned dim = choose_dim(encoding, plan, kernels, data);
   encoded->bytes = with_layout(encoding.field, plan, dim, [&](const auto& layout, auto zero) {
     using Layout = std::decay_t<decltype(layout)>;
     Arena arena(scratch);
     Segment* const segments = carve_segments(arena, segment_count(layout));
-    Encoder<decltype(zero), Layout> encoder(encoding, plan, layout, data, segments, exec.threads);
-    return encoder.encode(payload.data(), plan.never_stored ? Codec::kIncompressible : data.size());
+    Marks* const marks = carve_marks(arena, segment_count(layout));
+    const std::uint64_t limit = plan.never_stored ? Codec::kIncompressible : data.size();
+    return Encoder<decltype(zero), Layout>(encoding, plan, kernels, layout, data)
+        .encode(payload.data(), limit, segments, marks, exec.threads);
   });
   return Status();
 }
 
-Status decode(const Encoding& encoding, const Plan& plan, ConstBytes payload, Bytes data, Bytes scratch,
-              Exec exec) {
+Status decode(const Encoding& encoding, const Plan& plan, const Kernels& kernels, ConstBytes payload,
+              Bytes data, Bytes scratch, Exec exec) {
   if (payload.size() < Trailer::kBytes) return corrupt("shorter than its trailer");
   const unsigned dim = Trailer::load(payload.data() + payload.size()).dim;
   const Dims dims(encoding.field, plan);
@@ -101,7 +105,7 @@ Status decode(const Encoding& encoding, const Plan& plan, ConstBytes payload, By
     using Layout = std::decay_t<decltype(layout)>;
     Arena arena(scratch);
     Segment* const segments = carve_segments(arena, segment_count(layout));
-    return Decoder<decltype(zero), Layout>(encoding, plan, layout, data, segments, exec.threads)
+    return Decoder<decltype(zero), Layout>(encoding, plan, kernels, layout, data, segments, exec.threads)
         .decode(payload);
   });
 }

@@ -19,10 +19,12 @@ struct Plan {
   bool never_stored = false;  // keep this layout even where it is larger than the data
 };
 
+struct Kernels;  // kernels.hpp: for blocks in a row
+
 Result<Footprint> footprint(const Encoding& encoding, const Plan& plan, Exec exec);
-Status encode(const Encoding& encoding, const Plan& plan, ConstBytes data, Bytes payload, Bytes scratch,
-              Encoded* encoded, Exec exec);
-Status decode(const Encoding& encoding, const Plan& plan, ConstBytes payload, Bytes data, Bytes scratch,
-              Exec exec);
+Status encode(const Encoding& encoding, const Plan& plan, const Kernels& kernels, ConstBytes data,
+              Bytes payload, Bytes scratch, Encoded* encoded, Exec exec);
+Status decode(const Encoding& encoding, const Plan& plan, const Kernels& kernels, ConstBytes payload,
+              Bytes data, Bytes scratch, Exec exec);
 
 }  // namespace homz::cuszp

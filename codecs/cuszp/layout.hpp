@@ -87,6 +87,10 @@ class Tiles {
       return place;
     }
     const Corner at = corner(block);
+    if (is_inside(at.z, at.y, at.x)) {
+      place_inside(at.z, at.y, at.x, place);
+      return place;
+    }
     for (unsigned quad = 0; quad < 16; ++quad) {
       const std::uint64_t x = at.x + quad * 4 % kSide;
       const std::uint64_t y = at.y + quad * 4 / kSide % kSide;
@@ -133,6 +137,20 @@ class Tiles {
  private:
   static constexpr std::uint64_t kSide = kDim == 2 ? 8 : 4;
   static constexpr std::uint64_t kDepth = kDim == 2 ? 1 : 4;
+  static constexpr unsigned kQuads = kSide / 4;  // of a row
+
+  // Whether all values of a block exist and are its own, as of nearly all in a large field.
+  HOMZ_HD bool is_inside(std::uint64_t z0, std::uint64_t y0, std::uint64_t x0) const {
+    return z0 + kDepth <= dz_ && y0 + kSide <= dy_ && x0 + kSide <= dx_ && (x0 != 0 || dx_ % 4 == 0);
+  }
+  HOMZ_HD void place_inside(std::uint64_t z0, std::uint64_t y0, std::uint64_t x0, Place<kDim>& place) const {
+    place.coded = place.owned = ~std::uint64_t{0};
+    for (unsigned row = 0; row < 16 / kQuads; ++row) {
+      const std::uint64_t start = ((z0 + row / kSide) * dy_ + y0 + row % kSide) * dx_ + x0;
+      for (unsigned quad = 0; quad < kQuads; ++quad)
+        place.first[kQuads * row + quad] = start / 4 * 4 + 4 * quad;
+    }
+  }
 
   // How far the quads of the row at `row_start` reach past the row (or, negative, fall short of it).
   HOMZ_HD int overhang(std::uint64_t row_start) const {

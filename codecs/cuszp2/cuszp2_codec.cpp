@@ -4,6 +4,7 @@
 
 #include "codecs/cuszp/device.hpp"
 #include "codecs/cuszp/engine.hpp"
+#include "codecs/cuszp/kernels.hpp"
 #include "core/text.hpp"
 
 namespace homz {
@@ -75,7 +76,7 @@ class Cuszp2Codec final : public Codec {
   Status encode(const Encoding& encoding, ConstBytes data, Bytes payload, Bytes scratch, Encoded* encoded,
                 Exec exec) const override {
     HOMZ_ASSIGN(const cuszp::Plan plan, plan_of(encoding));
-    return cuszp::encode(encoding, plan, data, payload, scratch, encoded, exec);
+    return cuszp::encode(encoding, plan, cuszp::kernels(), data, payload, scratch, encoded, exec);
   }
 
   bool on_device() const noexcept override { return true; }
@@ -89,7 +90,7 @@ class Cuszp2Codec final : public Codec {
   Status decode(const Encoding& encoding, ConstBytes payload, Bytes data, Bytes scratch,
                 Exec exec) const override {
     HOMZ_ASSIGN(const cuszp::Plan plan, plan_of(encoding));
-    return cuszp::decode(encoding, plan, payload, data, scratch, exec);
+    return cuszp::decode(encoding, plan, cuszp::kernels(), payload, data, scratch, exec);
   }
 };
 

@@ -10,7 +10,8 @@
 // All that is shared with other files stands in front of the part for AVX2: see target.hpp.
 #include "codecs/homcomp/kernels.hpp"
 #include "codecs/homcomp/rows.hpp"
-#include "codecs/homcomp/target.hpp"
+#include "codecs/simd/portable.hpp"
+#include "codecs/simd/target.hpp"
 
 HOMZ_TARGET_BEGIN("avx2,bmi,bmi2,lzcnt,popcnt")
 #include "codecs/homcomp/kernels_of.hpp"

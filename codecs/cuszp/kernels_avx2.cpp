@@ -1,0 +1,26 @@
+// The kernels for AVX2.
+#if defined(__x86_64__)
+#include <immintrin.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+
+// All that is shared with other files stands in front of the part for AVX2: see target.hpp.
+#include "codecs/cuszp/kernels.hpp"
+#include "codecs/simd/portable.hpp"
+#include "codecs/simd/target.hpp"
+
+HOMZ_TARGET_BEGIN("avx2,bmi,bmi2,lzcnt,popcnt")
+#include "codecs/cuszp/kernels_of.hpp"
+#include "codecs/cuszp/simd_avx2.hpp"
+
+namespace homz::cuszp {
+
+extern const Kernels kAvx2Kernels;
+const Kernels kAvx2Kernels = kernels_of<Avx2>("avx2");
+
+}  // namespace homz::cuszp
+HOMZ_TARGET_END
+#endif

@@ -1,0 +1,54 @@
+// The choice among kernels for several instruction sets: what the machine has, the best of it unless the
+// environment variable HOMZ_SIMD names another (scalar, avx2, avx512). `Kernels` has a member `name`.
+#pragma once
+
+#include <array>
+#include <cstdlib>
+#include <span>
+
+namespace homz::simd {
+
+inline bool machine_has_avx2() {
+#if defined(__x86_64__)
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("bmi");
+#else
+  return false;
+#endif
+}
+
+inline bool machine_has_avx512() {
+#if defined(__x86_64__)
+  return machine_has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+#else
+  return false;
+#endif
+}
+
+// Those that this machine can run, slowest first; nullptr for a set that was not compiled.
+template <class Kernels>
+class Available {
+ public:
+  Available(const Kernels* scalar, const Kernels* avx2, const Kernels* avx512) {
+    add(scalar);
+    if (avx2 != nullptr && machine_has_avx2()) add(avx2);
+    if (avx512 != nullptr && machine_has_avx512()) add(avx512);
+  }
+  std::span<const Kernels* const> all() const { return std::span(kernels_).first(count_); }
+
+ private:
+  void add(const Kernels* kernels) { kernels_[count_++] = kernels; }
+
+  std::array<const Kernels*, 3> kernels_{};
+  std::size_t count_ = 0;
+};
+
+template <class Kernels>
+const Kernels& choose(std::span<const Kernels* const> available) {
+  const char* const wanted = std::getenv("HOMZ_SIMD");
+  for (const Kernels* kernels : available)
+    if (wanted != nullptr && kernels->name == wanted) return *kernels;
+  return *available.back();
+}
+
+}  // namespace homz::simd
