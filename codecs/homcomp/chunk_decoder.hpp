@@ -46,8 +46,6 @@ class ChunkDecoder {
     bool any() const { return along_y || along_z; }
   };
 
-  std::uint32_t* quanta() { return quanta_ + kShortRow * kShortRow; }
-
   std::uint32_t valid(unsigned block) const {  // positions that have a value
     const unsigned values = count_ - kBlock * block;
     return values >= kBlock ? ~0u : (1u << values) - 1;
@@ -72,7 +70,7 @@ class ChunkDecoder {
       sum_by_value();
     Cursor cursor(box_);
     for (unsigned block = 0; block < blocks_; ++block)
-      if (!write_values(cursor, block, Block<V>::load(quanta() + kBlock * block))) return false;
+      if (!write_values(cursor, block, Block<V>::load(quanta_ + kBlock * block))) return false;
     return true;
   }
 
@@ -133,7 +131,7 @@ class ChunkDecoder {
       places.next_block();
       Block<V> residuals;
       if (!read_residuals(block, residuals)) return false;
-      residuals.store(quanta() + kBlock * block);
+      residuals.store(quanta_ + kBlock * block);
     }
     return true;
   }
@@ -159,17 +157,18 @@ class ChunkDecoder {
     const T step = coding_.by.step;
     const Lattice unused(box_);
     for (PlaneWalk walk(box_, unused); !walk.is_done(); walk.next()) {
-      std::uint32_t* at = quanta() + walk.position();
+      std::uint32_t* at = quanta_ + walk.position();
       std::byte* to = data_ + walk.data() * sizeof(T);
       const PlaneStart start(fronts, walk.z());
       const Vec keep_z = V::all(start.has_z ? ~0u : 0);
+      const unsigned back = start.has_z ? plane : 0;
       Vec above[kVectors];
       for (Vec& v : above) v = V::all(start.y);
       for (unsigned y = 0; y < rows; ++y, at += kShortRow, to += stride) {
         RowSums<kOrder> sums(start.x);
         for (unsigned i = 0; i < kVectors; ++i) {
           above[i] = (above[i] & keep_y) + sums.add(V::load(at + i * V::kLanes));
-          const Vec quanta = above[i] + (V::load(at + i * V::kLanes - plane) & keep_z);
+          const Vec quanta = above[i] + (V::load(at + i * V::kLanes - back) & keep_z);
           V::store(at + i * V::kLanes, quanta);
           V::template restore<T>(quanta, step, to + i * V::kLanes * sizeof(T));
         }
@@ -182,7 +181,7 @@ class ChunkDecoder {
     const unsigned length = box_.row(), plane = box_.plane();
     const Lattice unused(box_);
     for (RowWalk row(box_, unused); !row.is_done(); row.next()) {
-      std::uint32_t* const at = quanta() + row.position();
+      std::uint32_t* const at = quanta_ + row.position();
       const PlaneStart start(fronts, row.z());
       RowSums<kOrder> sums(start.x);
       for (unsigned x = 0; x < length; x += V::kLanes) {
@@ -201,7 +200,7 @@ class ChunkDecoder {
   void sum_by_value() {
     const Orders& orders = reader_.orders();
     const auto front = static_cast<std::uint32_t>(orders.front_x());
-    std::uint32_t* const values = quanta();
+    std::uint32_t* const values = quanta_;
     for (unsigned at = 0; at < count_ && orders.x != 0; at += box_.row()) {
       std::uint32_t slope = 0, sum = front;
       for (unsigned i = at; i < at + box_.row(); ++i) {
@@ -325,9 +324,8 @@ class ChunkDecoder {
   const std::byte* words_ = nullptr;
   ConstBytes values_;                             // what is left of them
   std::uint32_t fill_[kBlocks], exact_[kBlocks];  // masks of the blocks that have such
-  alignas(
-      64) std::uint32_t quanta_[kShortRow * kShortRow + kChunk];  // a plane of short rows in front, unused
-  alignas(64) std::uint32_t above_[kChunk / 2];                   // sums of the row in front
+  alignas(64) std::uint32_t quanta_[kChunk];      // residuals, then quanta in their place
+  alignas(64) std::uint32_t above_[kChunk / 2];   // sums of the row in front
 };
 
 }  // namespace homz::homcomp
