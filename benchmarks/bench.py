@@ -21,7 +21,7 @@ THREADS = 2
 BOUNDS = (('--abs', '1e-4'), ('--rel', '1e-4'), ('--rel', '1e-3'), ('--rel', '1e-2'))
 SPEED = ('normal', 'longwalk', 'waves')
 RATIO = ('normal', 'walk', 'smooth')
-CODECS = {'f32': ('homcomp', 'cuszp2:dim=1', 'cuszp:dim=1'), 'f64': ('homcomp',)}
+CODECS = {'f32': ('homcomp', 'cuszp2:dim=1', 'cuszp'), 'f64': ('homcomp',)}
 
 
 def output_of(*command):

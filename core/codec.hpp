@@ -89,7 +89,8 @@ class Codec {
   virtual bool on_device() const noexcept { return false; }
   // Whether, on a device, encode() tells the sums of the payload and decode_and_sum() takes them.
   virtual bool sums_on_device() const noexcept { return false; }
-  // Decodes on a device and adds the words of all of the payload to *sums, which is in device memory.
+  // Decodes and adds the words of all of the payload to *sums, which is in exec.space. Called on a device, if
+  // sums_on_device(), and on the host, if verifies(): its payload must be the header's besides.
   virtual Status decode_and_sum(const Encoding&, ConstBytes, Bytes, Bytes, ChecksumState*, Exec) const {
     return Status(Code::internal, "this codec takes no sums");
   }

@@ -77,9 +77,13 @@ StreamHeader header_of(const Compression& compression) {
   return header;
 }
 
-Status verify_payload(const OpenStream& stream, Exec exec) {
-  if (checksum(stream.payload, exec.threads) == stream.header.payload_checksum) return Status();
+Status judge_checksum(const StreamHeader& header, std::uint64_t found) {
+  if (found == header.payload_checksum) return Status();
   return Status(Code::corrupt_stream, "the payload's checksum does not match: the stream is damaged");
+}
+
+Status verify_payload(const OpenStream& stream, Exec exec) {
+  return judge_checksum(stream.header, checksum(stream.payload, exec.threads));
 }
 
 // A lossy codec is of no use where every value must return exactly.
@@ -295,7 +299,11 @@ Status decode(const OpenStream& stream, Bytes data, Bytes scratch, Exec exec) {
     case Representation::coded:
       break;
   }
-  return stream.codec->decode(encoding_of(header), stream.payload, data, scratch, exec);
+  if (!stream.codec->verifies())
+    return stream.codec->decode(encoding_of(header), stream.payload, data, scratch, exec);
+  ChecksumState sums;
+  HOMZ_TRY(stream.codec->decode_and_sum(encoding_of(header), stream.payload, data, scratch, &sums, exec));
+  return judge_checksum(header, sums.finish(header.payload_bytes));
 }
 
 Status decode_part(const OpenStream& stream, const Region& region, Bytes data, Bytes scratch, Exec exec) {

@@ -70,7 +70,7 @@ Result<OpenStream> open_stream(const Registry& registry, const StreamHeader& hea
                                Exec exec);
 
 // Decompresses into `data`, which must have exactly header.field.bytes() bytes. Bytes whose checksum does not
-// match are not decoded; hostile ones give a Status, never a fault. On an error `data` may hold decoded
+// match are refused; hostile ones give a Status, never a fault. On an error `data` may hold decoded
 // values up to the fault.
 Status decode_stream(const OpenStream& stream, Bytes data, Bytes scratch, Exec exec);
 

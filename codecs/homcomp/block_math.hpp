@@ -15,6 +15,10 @@ namespace homz::homcomp {
 inline constexpr unsigned kBlock = 32;                  // values
 inline constexpr std::int32_t kQuantumLimit = 1 << 30;  // |quantum| is below it
 
+HOMZ_HD constexpr std::uint32_t first_bits(unsigned count) {  // the mask of the first positions of a block
+  return count >= kBlock ? ~0u : (1u << count) - 1;
+}
+
 // ---- Quanta
 
 template <class T>

@@ -47,8 +47,7 @@ class ChunkDecoder {
   };
 
   std::uint32_t valid(unsigned block) const {  // positions that have a value
-    const unsigned values = count_ - kBlock * block;
-    return values >= kBlock ? ~0u : (1u << values) - 1;
+    return first_bits(count_ - kBlock * block);
   }
 
   bool read() {

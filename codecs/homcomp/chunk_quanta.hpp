@@ -10,10 +10,6 @@
 
 namespace homz::homcomp {
 
-inline std::uint32_t first_bits(unsigned count) {
-  return count >= kBlock ? ~0u : (1u << count) - 1;
-}
-
 template <class V, class T>
 class ChunkQuanta {
  public:

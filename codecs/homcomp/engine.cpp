@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <mutex>
 
 #include "codecs/homcomp/payload_reader.hpp"
 #include "codecs/homcomp/payload_writer.hpp"
@@ -69,15 +70,22 @@ Result<Coding<T>> open_coding(const Encoding& encoding, const PayloadReader& rea
 
 template <class T>
 Status decode_as(const Encoding& encoding, const Plan& plan, const Kernels& kernels, ConstBytes payload,
-                 Bytes data, unsigned threads) {
+                 Bytes data, ChecksumState* sums, unsigned threads) {
   const Grid grid(encoding.field.without_unit_extents(), plan.dim);
   const PayloadReader reader(grid, sizeof(T), payload);
   HOMZ_ASSIGN(const Coding<T> coding, open_coding<T>(encoding, reader));
   HOMZ_TRY(reader.verify_tables());
+  std::mutex guard;
+  if (sums != nullptr) sums->join(reader.sums_of_tables(), 0);
   return try_parallel_for(reader.groups(), threads, [&](std::uint64_t index) -> Status {
     Group group;
     HOMZ_TRY(reader.find(index, group));
-    HOMZ_TRY(reader.verify(index, group));
+    ChecksumState of_group;
+    HOMZ_TRY(reader.verify(index, group, of_group));
+    if (sums != nullptr) {
+      const std::lock_guard lock(guard);
+      sums->join(of_group, reader.first_word(group));
+    }
     return for_each_chunk(reader, group, [&](std::uint64_t chunk, ConstBytes bytes, bool is_raw) {
       return read_chunk(coding, kernels.decode<T>(), grid.box(chunk), bytes, is_raw, data.data());
     });
@@ -108,7 +116,8 @@ Status decode_region_as(const Encoding& encoding, const Plan& plan, const Kernel
       return Status();
     Group group;
     HOMZ_TRY(reader.find(index, group));
-    HOMZ_TRY(reader.verify(index, group));
+    ChecksumState unused;
+    HOMZ_TRY(reader.verify(index, group, unused));
     return for_each_chunk(reader, group, [&](std::uint64_t chunk, ConstBytes bytes, bool is_raw) -> Status {
       if (!map.touches(grid, chunk)) return Status();
       const Box box = grid.box(chunk);
@@ -149,9 +158,9 @@ void encode(const Encoding& encoding, const Plan& plan, const Kernels& kernels, 
 }
 
 Status decode(const Encoding& encoding, const Plan& plan, const Kernels& kernels, ConstBytes payload,
-              Bytes data, unsigned threads) {
+              Bytes data, ChecksumState* sums, unsigned threads) {
   return with_dtype(encoding.field.dtype, [&](auto zero) {
-    return decode_as<decltype(zero)>(encoding, plan, kernels, payload, data, threads);
+    return decode_as<decltype(zero)>(encoding, plan, kernels, payload, data, sums, threads);
   });
 }
 

@@ -21,8 +21,9 @@ struct Plan {
 Result<Footprint> footprint(const Encoding& encoding, const Plan& plan, unsigned threads);
 void encode(const Encoding& encoding, const Plan& plan, const Kernels& kernels, ConstBytes data,
             Bytes payload, Bytes scratch, Encoded* encoded, unsigned threads);
+// *sums, if there are any, += those of the payload's words.
 Status decode(const Encoding& encoding, const Plan& plan, const Kernels& kernels, ConstBytes payload,
-              Bytes data, unsigned threads);
+              Bytes data, ChecksumState* sums, unsigned threads);
 // Touches the tables and the groups of chunks that have a part in the region, and verifies their checksums.
 Status decode_region(const Encoding& encoding, const Plan& plan, const Kernels& kernels, const Region& region,
                      ConstBytes payload, Bytes data, unsigned threads);

@@ -102,10 +102,15 @@ class HomcompCodec final : public Codec {
     HOMZ_ASSIGN(const homcomp::Plan plan, plan_of(encoding));
     if (exec.space == Space::device)
       return homcomp::decode_on_device(encoding, plan, payload, data, scratch, exec);
-    return homcomp::decode(encoding, plan, homcomp::kernels(), payload, data, exec.threads);
+    return homcomp::decode(encoding, plan, homcomp::kernels(), payload, data, nullptr, exec.threads);
   }
 
   bool verifies() const noexcept override { return true; }
+  Status decode_and_sum(const Encoding& encoding, ConstBytes payload, Bytes data, Bytes, ChecksumState* sums,
+                        Exec exec) const override {
+    HOMZ_ASSIGN(const homcomp::Plan plan, plan_of(encoding));
+    return homcomp::decode(encoding, plan, homcomp::kernels(), payload, data, sums, exec.threads);
+  }
 
   bool decodes_regions() const noexcept override { return true; }
   Status decode_region(const Encoding& encoding, const Region& region, ConstBytes payload, Bytes data,

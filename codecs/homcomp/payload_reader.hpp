@@ -49,7 +49,9 @@ class PayloadReader {
     std::uint64_t words = 0;
     for (unsigned i = 0; i < group.chunks; ++i) {
       group.sizes[i] = load_le<std::uint16_t>(&payload_[layout_.size(group.first + i)]);
-      words += words_of_chunk(group, i);
+      const std::uint64_t raw = raw_words(group.first + i);
+      if (group.sizes[i] > raw) return corrupt("a chunk that is larger than its values");
+      words += group.sizes[i] != 0 ? group.sizes[i] : raw;
     }
     if (words != end - start) return corrupt("sizes that do not add up to their group");
     group.words = static_cast<std::uint32_t>(words);
@@ -58,7 +60,7 @@ class PayloadReader {
   }
 
   std::uint64_t words_of_chunk(const Group& group, unsigned i) const {
-    return group.sizes[i] != 0 ? group.sizes[i] : grid_.box(group.first + i).count() * value_bytes_ / 4;
+    return group.sizes[i] != 0 ? group.sizes[i] : raw_words(group.first + i);
   }
 
   Status verify_tables() const {
@@ -67,15 +69,23 @@ class PayloadReader {
       return Status();
     return corrupt("the checksum of its table does not match");
   }
-  Status verify(std::uint64_t index, const Group& group) const {
-    const std::uint64_t sum = group_checksum(sum_words(group.data, group.words), group.words,
-                                             &payload_[layout_.size(group.first)], group.chunks);
+  // Gives the sums of the group's chunk data besides.
+  Status verify(std::uint64_t index, const Group& group, ChecksumState& sums) const {
+    sums = sum_words(group.data, group.words);
+    const std::uint64_t sum =
+        group_checksum(sums, group.words, &payload_[layout_.size(group.first)], group.chunks);
     if (sum == load_le<std::uint64_t>(&payload_[layout_.row(index) + Layout::kRowChecksumAt]))
       return Status();
     return corrupt("the checksum of a group of chunks does not match");
   }
+  // Of what is in front of the chunk data.
+  ChecksumState sums_of_tables() const { return sum_words(payload_.data(), layout_.data / 4); }
+  std::uint64_t first_word(const Group& group) const {
+    return static_cast<std::uint64_t>(group.data - payload_.data()) / 4;
+  }
 
  private:
+  std::uint64_t raw_words(std::uint64_t chunk) const { return grid_.box(chunk).count() * value_bytes_ / 4; }
   std::uint64_t offset(std::uint64_t group) const {
     return load_le<std::uint64_t>(&payload_[layout_.row(group)]);
   }

@@ -40,7 +40,7 @@ T choose_step(double abs_error, bool use_magnitude, ConstBytes data, std::option
     if (largest < std::numeric_limits<T>::max())
       half_unit = static_cast<double>(value_of<T>(bits_of(largest) + 1) - largest) / 2;
   }
-  const T step = largest_not_above<T>(2 * (abs_error - half_unit));
+  const T step = largest_not_above<T>(std::max(0.0, 2 * (abs_error - half_unit)));
   return step > 0 ? step : std::numeric_limits<T>::denorm_min();
 }
 

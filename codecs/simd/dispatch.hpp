@@ -10,7 +10,9 @@ namespace homz::simd {
 
 inline bool machine_has_avx2() {
 #if defined(__x86_64__)
-  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("bmi");
+  // lzcnt, too: where it is missing it executes as another instruction
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("bmi") &&
+         __builtin_cpu_supports("lzcnt") && __builtin_cpu_supports("popcnt");
 #else
   return false;
 #endif

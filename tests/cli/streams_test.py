@@ -90,7 +90,10 @@ class Streams(Case):
         for region in ("1:3", ":,:,:,:", "0:7,:,:", "3:3,:,:", "x,:,:"):
             said = self.homz("decompress", "s", "new", "--region=" + region, expect=USAGE).errors
             self.assertIn("6x40x50", said)
-        self.assert_no_litter(["in", "out", "field", "s", "all", "part"])
+        self.write_bytes("zeros", bytes(4 << 20))
+        self.homz("compress", "zeros", "z", "--type", "f32", "--shape", "1048576", "--abs", "1")
+        self.homz("decompress", "z", "new", "--region=0:1", "--max-bytes", "1M", expect=FAILED)
+        self.assert_no_litter(["in", "out", "field", "s", "all", "part", "zeros", "z"])
 
     def test_decompress_report(self):
         report = self.json("decompress", "out", "back")

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "codecs/builtin.hpp"
+#include "core/bits.hpp"
 #include "core/compress.hpp"
 #include "tests/support/choices.hpp"
 #include "tests/support/guarded.hpp"
@@ -47,6 +48,25 @@ TEST_P(Damage, D2EveryFlippedBitIsFound) {
       damaged[bit / 8] ^= static_cast<std::byte>(1 << (bit % 8));
       ASSERT_FALSE(decode(damaged).status.ok()) << sample.name << ", bit " << bit;
     }
+}
+
+// Header and payload of different streams, each sound.
+TEST_P(Damage, ThePayloadOfAnotherStreamIsRefused) {
+  const auto stream_of = [](double offset) {
+    Sample sample = make_sample("sine", Dtype::f32, {70});
+    for (std::size_t at = 0; at < sample.data.size(); at += 4) {
+      const auto bits = load_le<std::uint32_t>(&sample.data[at]);
+      store_le(&sample.data[at], bits_of(static_cast<float>(value_of<float>(bits) + offset)));
+    }
+    return check_round_trip(GetParam(), sample, 1e-3);
+  };
+  const Stream a = stream_of(1), b = stream_of(2);
+  ASSERT_FALSE(a.empty() || b.empty());
+  if (a.size() != b.size()) GTEST_SKIP() << "the streams differ in length";
+  Stream mixed = a;
+  std::copy(b.begin() + kHeaderBytes, b.end(), mixed.begin() + kHeaderBytes);
+  ASSERT_NE(mixed, a);
+  EXPECT_EQ(decode(mixed).status.code(), Code::corrupt_stream);
 }
 
 TEST_P(Damage, D3AppendedBytesAreRefused) {

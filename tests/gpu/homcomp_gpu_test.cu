@@ -87,7 +87,8 @@ HostCoded code_on_host(const Case& one) {
   coded.payload.resize(coded.encoded.bytes);
   coded.values.resize(one.data.size());
   EXPECT_TRUE(
-      homcomp::decode(one.encoding, one.plan, homcomp::kernels(), coded.payload, coded.values, 1).ok());
+      homcomp::decode(one.encoding, one.plan, homcomp::kernels(), coded.payload, coded.values, nullptr, 1)
+          .ok());
   return coded;
 }
 
@@ -318,7 +319,7 @@ TYPED_TEST(HomcompGpu, RefusesDamagedPayloads) {
         if (round % 2 == 1) fix_homcomp_payload(one.encoding.field, dim, payload);
         std::vector<std::byte> of_host(one.data.size()), values;
         const Status verdict =
-            homcomp::decode(one.encoding, one.plan, homcomp::kernels(), payload, of_host, 1);
+            homcomp::decode(one.encoding, one.plan, homcomp::kernels(), payload, of_host, nullptr, 1);
         const std::uint32_t fault = decode_on_device(one, payload, values);
         SCOPED_TRACE(one.name + ", round " + std::to_string(round) + ": " + verdict.message());
         ASSERT_EQ(fault, static_cast<std::uint32_t>(verdict.code()));

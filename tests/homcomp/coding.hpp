@@ -35,7 +35,7 @@ inline std::vector<std::byte> read_payload(const Sample& sample, double bound, c
                                            unsigned threads = 1) {
   const Encoding encoding{sample.field, bound, sample.fill_bits, {}};
   std::vector<std::byte> data(sample.data.size());
-  const Status status = homcomp::decode(encoding, plan, kernels, payload, data, threads);
+  const Status status = homcomp::decode(encoding, plan, kernels, payload, data, nullptr, threads);
   EXPECT_TRUE(status.ok()) << status.message();
   return data;
 }
