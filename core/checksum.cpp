@@ -40,17 +40,13 @@ std::uint32_t word_at(const std::byte* bytes) {
 [[gnu::target("avx2")]] ChecksumState sum_words_avx2(const std::byte* words, std::uint64_t count) {
   return sum_columns(words, count);
 }
-bool has_avx2() {
-  static const bool has = __builtin_cpu_supports("avx2");
-  return has;
-}
 #endif
 
 }  // namespace
 
 ChecksumState sum_words(const std::byte* words, std::uint64_t count) {
 #if defined(__x86_64__)
-  if (has_avx2()) return sum_words_avx2(words, count);
+  if (__builtin_cpu_supports("avx2")) return sum_words_avx2(words, count);
 #endif
   return sum_columns(words, count);
 }

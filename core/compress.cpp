@@ -27,17 +27,11 @@ Result<Compressed> resolve_and_compress(Compression compression, ConstBytes data
   return compress_within(compression, data, exec);
 }
 
-Status check_limit(std::uint64_t size, std::uint64_t max_bytes) {
-  if (size <= max_bytes) return Status();
-  return Status(Code::capacity, fmt::format("the stream declares {} bytes of data, more than the limit of {}",
-                                            size, max_bytes));
-}
-
 Result<Decompressed> decompress_part(const Registry& registry, ConstBytes bytes, const Region& region,
                                      Exec exec, std::uint64_t max_bytes) {
   HOMZ_ASSIGN(const OpenStream stream, open_stream(registry, bytes, exec));
   HOMZ_ASSIGN(const Field part, field_of(region, stream.header.field));
-  HOMZ_TRY(check_limit(std::max(part.bytes(), stream.region_scratch_bytes), max_bytes));
+  HOMZ_TRY(check_declared(std::max(part.bytes(), stream.region_scratch_bytes), max_bytes));
   Decompressed result{stream.header, {}};
   HOMZ_ASSIGN(result.data, Buffer::make(part.bytes()));
   HOMZ_ASSIGN(Buffer scratch, Buffer::make(stream.region_scratch_bytes));
@@ -49,7 +43,7 @@ Result<Decompressed> decompress_limited(const Registry& registry, ConstBytes byt
                                         std::uint64_t max_bytes) {
   HOMZ_ASSIGN(const OpenStream stream, open_stream(registry, bytes, exec));
   const std::uint64_t size = stream.header.field.bytes();
-  HOMZ_TRY(check_limit(size, max_bytes));
+  HOMZ_TRY(check_declared(size, max_bytes));
   Decompressed result{stream.header, {}};
   HOMZ_ASSIGN(result.data, Buffer::make(size));
   HOMZ_ASSIGN(Buffer scratch, Buffer::make(stream.scratch_bytes));
@@ -70,6 +64,12 @@ Result<Compressed> compress_resolved(const Compression& compression, ConstBytes 
 Result<Compressed> compress(const CodecChoice& choice, const Field& field, ConstBytes data,
                             const ErrorBound& bound, std::optional<std::uint64_t> fill_bits, Exec exec) {
   return compress(Compression{choice, field, 0, bound, fill_bits}, data, exec);
+}
+
+Status check_declared(std::uint64_t bytes, std::uint64_t max_bytes) {
+  if (bytes <= max_bytes) return Status();
+  return Status(Code::capacity, fmt::format("the stream declares {} bytes of data, more than the limit of {}",
+                                            bytes, max_bytes));
 }
 
 Result<Decompressed> decompress(const Registry& registry, ConstBytes bytes, Exec exec,

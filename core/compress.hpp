@@ -24,6 +24,9 @@ Result<Compressed> compress_resolved(const Compression& compression, ConstBytes 
 Result<Compressed> compress(const CodecChoice& choice, const Field& field, ConstBytes data,
                             const ErrorBound& bound, std::optional<std::uint64_t> fill_bits, Exec exec);
 
+// Refuses a stream that declares more data than a limit: capacity.
+Status check_declared(std::uint64_t bytes, std::uint64_t max_bytes);
+
 struct Decompressed {
   StreamHeader header;
   Buffer data;

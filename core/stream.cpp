@@ -170,16 +170,10 @@ Result<StreamFootprint> find_footprint(const Compression& compression, Exec exec
   const std::uint64_t capacity =
       StreamHeader::kBytes + std::max(codec_needs.max_payload, compression.field.bytes());
   if (exec.space == Space::device)
-    return StreamFootprint{capacity, gpu::encode_scratch(compression.field) + codec_needs.encode_scratch};
+    return StreamFootprint{capacity, gpu::encode_scratch(compression.field) + codec_needs.encode_scratch,
+                           codec_needs.encode_zeros};
   return StreamFootprint{capacity,
                          std::max(codec_needs.encode_scratch, constant_scratch(compression.field.count()))};
-}
-
-// How much of its scratch an encoder on a device wants cleared.
-Result<std::uint64_t> zeros_of(const Codec* codec, const StreamHeader& header, Exec exec) {
-  if (codec == nullptr) return std::uint64_t{0};
-  HOMZ_ASSIGN(const Footprint needs, codec->footprint(encoding_of(header), exec));
-  return needs.encode_zeros;
 }
 
 Status encode(const Compression& compression, ConstBytes data, Bytes stream, Bytes scratch,
@@ -203,9 +197,8 @@ Status encode(const Compression& compression, ConstBytes data, Bytes stream, Byt
   if (exec.space == Space::device) {
     const Codec* const codec =
         codec_applies(header, compression.choice.codec->info()) ? compression.choice.codec : nullptr;
-    HOMZ_ASSIGN(const std::uint64_t zeros, zeros_of(codec, header, exec));
-    return gpu::encode({header, codec, encoding_of(header), zeros}, data, stream.first(needed.stream_bytes),
-                       scratch, stream_bytes, exec);
+    return gpu::encode({header, codec, encoding_of(header), needed.scratch_zeros}, data,
+                       stream.first(needed.stream_bytes), scratch, stream_bytes, exec);
   }
   HOMZ_TRY(store_payload(compression, data, payload, scratch, &header, exec));
   store(header, stream.first<StreamHeader::kBytes>());

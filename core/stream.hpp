@@ -36,6 +36,7 @@ struct StreamFootprint {
   // its own layout at any price; a codec may need a little more room to find that out.)
   std::uint64_t stream_bytes = 0;
   std::uint64_t scratch_bytes = 0;
+  std::uint64_t scratch_zeros = 0;  // of Footprint
 };
 
 Result<StreamFootprint> footprint(const Compression& compression, Exec exec);

@@ -1,18 +1,11 @@
 // The kernels for AVX2.
 #if defined(__x86_64__)
-#include <immintrin.h>
-
-#include <algorithm>
-#include <array>
-#include <bit>
-#include <cstring>
-
 // All that is shared with other files stands in front of the part for AVX2: see target.hpp.
 #include "codecs/cuszp/kernels.hpp"
 #include "codecs/simd/portable.hpp"
 #include "codecs/simd/target.hpp"
 
-HOMZ_TARGET_BEGIN("avx2,bmi,bmi2,lzcnt,popcnt")
+HOMZ_TARGET_BEGIN_AVX2
 #include "codecs/cuszp/kernels_of.hpp"
 #include "codecs/cuszp/simd_avx2.hpp"
 

@@ -1,23 +1,11 @@
 // The kernels for AVX-512.
 #if defined(__x86_64__)
-#if !defined(__clang__)
-#pragma GCC diagnostic ignored \
-    "-Wuninitialized"  // of the values that GCC's own header leaves open: its bug 105593
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#endif
-#include <immintrin.h>
-
-#include <algorithm>
-#include <array>
-#include <bit>
-#include <cstring>
-
 // All that is shared with other files stands in front of the part for AVX-512: see target.hpp.
 #include "codecs/cuszp/kernels.hpp"
 #include "codecs/simd/portable.hpp"
 #include "codecs/simd/target.hpp"
 
-HOMZ_TARGET_BEGIN("avx2,avx512f,avx512bw,avx512dq,avx512vl,bmi,bmi2,lzcnt,popcnt")
+HOMZ_TARGET_BEGIN_AVX512
 #include "codecs/cuszp/kernels_of.hpp"
 #include "codecs/cuszp/simd_avx512.hpp"
 

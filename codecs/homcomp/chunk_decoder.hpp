@@ -154,8 +154,7 @@ class ChunkDecoder {
     const std::uint64_t stride = box_.strides[2] * sizeof(T);
     const Vec keep_y = V::all(fronts.along_y ? ~0u : 0);
     const T step = coding_.by.step;
-    const Lattice unused(box_);
-    for (PlaneWalk walk(box_, unused); !walk.is_done(); walk.next()) {
+    for (PlaneWalk walk(box_); !walk.is_done(); walk.next()) {
       std::uint32_t* at = quanta_ + walk.position();
       std::byte* to = data_ + walk.data() * sizeof(T);
       const PlaneStart start(fronts, walk.z());
@@ -178,8 +177,7 @@ class ChunkDecoder {
   template <unsigned kOrder>
   void sum_rows(const Fronts& fronts) {
     const unsigned length = box_.row(), plane = box_.plane();
-    const Lattice unused(box_);
-    for (RowWalk row(box_, unused); !row.is_done(); row.next()) {
+    for (RowWalk row(box_); !row.is_done(); row.next()) {
       std::uint32_t* const at = quanta_ + row.position();
       const PlaneStart start(fronts, row.z());
       RowSums<kOrder> sums(start.x);
@@ -208,8 +206,7 @@ class ChunkDecoder {
         values[i] = sum;
       }
     }
-    if (orders.offset() != 0)
-      subtract_everywhere<V>(values, count_, 0 - static_cast<std::uint32_t>(orders.offset()));
+    if (orders.offset() != 0) add_everywhere<V>(values, count_, static_cast<std::uint32_t>(orders.offset()));
     undo_planes_and_rows<V>(values, box_, orders);
   }
 

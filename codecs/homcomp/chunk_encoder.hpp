@@ -61,8 +61,8 @@ class ChunkEncoder {
     const Lattice lattice =
         quanta_.lattice();  // locals: stores could change members, as far as compilers know
     const unsigned length = box_.row();
-    for (RowWalk row(box_, quanta_.lattice()); !row.is_done(); row.next()) {
-      const std::uint32_t* const from = words_ + row.index();
+    for (RowWalk row(box_); !row.is_done(); row.next()) {
+      const std::uint32_t* const from = words_ + lattice.index(row);
       std::uint32_t* const to = words_ + row.position();
       RowDifferences<V, kX> along_x(static_cast<std::uint32_t>(orders_.front_x()));
       for (unsigned x = 0; x < length; x += V::kLanes) {
@@ -80,8 +80,8 @@ class ChunkEncoder {
     const Lattice lattice = quanta_.lattice();
     const unsigned rows = box_.extents[2];
     const auto front = static_cast<std::uint32_t>(orders_.front_x());
-    for (PlaneWalk plane(box_, quanta_.lattice()); !plane.is_done(); plane.next()) {
-      const std::uint32_t* from = words_ + plane.index();
+    for (PlaneWalk plane(box_); !plane.is_done(); plane.next()) {
+      const std::uint32_t* from = words_ + lattice.index(plane);
       std::uint32_t* to = words_ + plane.position();
       Vec above[kVectors];
       for (unsigned i = 0; i < kVectors; ++i)

@@ -47,7 +47,7 @@ class ChunkQuanta {
   }
 
   void write_exact_values(std::byte* to) const {
-    for (RowWalk row(box_, lattice_); !row.is_done(); row.next())
+    for (RowWalk row(box_); !row.is_done(); row.next())
       for (unsigned x = 0; x < box_.row(); x += kBlock) {
         const Piece part = piece(row, x);
         std::uint32_t bits = bits_at(exact_, part.position) & first_bits(part.count);
@@ -71,7 +71,8 @@ class ChunkQuanta {
     T value(unsigned i) const { return load_value<T>(values + i * sizeof(T)); }
   };
   Piece piece(const RowWalk& row, unsigned x, unsigned count) const {
-    return {data_ + (row.data() + x) * sizeof(T), quanta_ + row.index() + x, row.position() + x, count};
+    return {data_ + (row.data() + x) * sizeof(T), quanta_ + lattice_.index(row) + x, row.position() + x,
+            count};
   }
   Piece piece(const RowWalk& row, unsigned x) const {
     return piece(row, x, std::min(kBlock, box_.row() - x));
@@ -89,9 +90,9 @@ class ChunkQuanta {
     const unsigned rows = box_.extents[2];
     const std::uint64_t stride = box_.strides[2] * sizeof(T);
     Vec reach = V::all(0);
-    for (PlaneWalk plane(box_, lattice_); !plane.is_done(); plane.next()) {
+    for (PlaneWalk plane(box_); !plane.is_done(); plane.next()) {
       const std::byte* from = data_ + plane.data() * sizeof(T);
-      std::uint32_t* to = quanta_ + plane.index();
+      std::uint32_t* to = quanta_ + lattice_.index(plane);
       typename V::Doubt doubt{};
       Vec bits = reach;
       const std::byte* ahead = from + box_.strides[1] * sizeof(T);
@@ -132,9 +133,9 @@ class ChunkQuanta {
     const Quantiser<T> by = coding_.by;  // locals: stores could change members, as far as compilers know
     const unsigned length = box_.row();
     Vec reach = V::all(0);
-    for (RowWalk row(box_, lattice_); !row.is_done(); row.next()) {
+    for (RowWalk row(box_); !row.is_done(); row.next()) {
       const std::byte* from = data_ + row.data() * sizeof(T);
-      std::uint32_t* to = quanta_ + row.index();
+      std::uint32_t* to = quanta_ + lattice_.index(row);
       std::byte together[kPiece == 0 ? kBlock * sizeof(T) : 1];
       for (unsigned x = 0, count = kPiece; x < length; x += count, from += count * sizeof(T), to += count) {
         if constexpr (kPiece == 0) {
@@ -166,7 +167,7 @@ class ChunkQuanta {
       V::store(to + i * V::kLanes, q);
       bits |= V::magnitude(q);
     }
-    if (V::is_any(doubt) || (coding_.has_fill && is_any_fill(from, vectors))) return false;
+    if (V::is_any(doubt) || (coding_.has_fill && fill_mask(from, vectors) != 0)) return false;
     reach = bits;
     return true;
   }
@@ -177,7 +178,6 @@ class ChunkQuanta {
       mask |= V::template equal<T>(from + i * V::kLanes * sizeof(T), coding_.fill) << i * V::kLanes;
     return mask;
   }
-  bool is_any_fill(const std::byte* from, unsigned vectors) const { return fill_mask(from, vectors) != 0; }
 
   // A piece with fill values, or with values whose nearest quantum does not do. `whole`: its values, in whole
   // vectors.
@@ -218,7 +218,7 @@ class ChunkQuanta {
   void quantise_all_by_value() {
     reach_ = 0;
     if (has_masks_) std::memset(exact_, 0, sizeof(exact_));
-    for (RowWalk row(box_, lattice_); !row.is_done(); row.next())
+    for (RowWalk row(box_); !row.is_done(); row.next())
       for (unsigned x = 0; x < box_.row(); x += kBlock) {
         const Piece part = piece(row, x);
         resolve(part, ~0u, has_masks_ ? bits_at(fill_, part.position) : 0);
@@ -238,7 +238,7 @@ class ChunkQuanta {
   // takes differences along, and its base where there is no such neighbour: their residuals are then small,
   // mostly 0.
   void settle_vacant(const Orders& orders) {
-    for (RowWalk row(box_, lattice_); !row.is_done(); row.next())
+    for (RowWalk row(box_); !row.is_done(); row.next())
       for (unsigned x = 0; x < box_.row(); x += kBlock) {
         const Piece part = piece(row, x);
         std::uint32_t vacant = bits_at(fill_, part.position) | bits_at(exact_, part.position);
@@ -271,8 +271,8 @@ class ChunkQuanta {
   // What stands in front of the quanta along y and z.
   void fill_front(std::uint32_t base) {
     if (lattice_.row_gap() + lattice_.plane_gap() == 0) return;
-    for (PlaneWalk plane(box_, lattice_); !plane.is_done(); plane.next()) {
-      std::uint32_t* const at = quanta_ + plane.index() - lattice_.row_gap();
+    for (PlaneWalk plane(box_); !plane.is_done(); plane.next()) {
+      std::uint32_t* const at = quanta_ + lattice_.index(plane) - lattice_.row_gap();
       fill(at, lattice_.row_gap(), base);
       if (plane.z() == 0) fill(at - lattice_.plane_gap(), lattice_.plane_gap(), base);
     }

@@ -18,11 +18,6 @@ struct Block {
   void store(std::uint32_t* to) const {
     for (unsigned i = 0; i < V::kVectors; ++i) V::store(to + i * V::kLanes, v[i]);
   }
-  std::uint32_t signs() const {
-    std::uint32_t mask = 0;
-    for (unsigned i = 0; i < V::kVectors; ++i) mask |= V::negative(v[i]) << i * V::kLanes;
-    return mask;
-  }
   std::uint32_t not_zero() const {
     std::uint32_t mask = 0;
     for (unsigned i = 0; i < V::kVectors; ++i) mask |= V::not_zero(v[i]) << i * V::kLanes;
@@ -73,16 +68,16 @@ class RowDifferences {
 // ---- Sums along y and z, in place, of values that lie without gaps
 
 template <class V>
-void subtract_everywhere(std::uint32_t* values, unsigned count, std::uint32_t number) {
+void add_everywhere(std::uint32_t* values, unsigned count, std::uint32_t number) {
   unsigned i = 0;
-  for (; i + V::kLanes <= count; i += V::kLanes) V::store(values + i, V::load(values + i) - V::all(number));
-  for (; i < count; ++i) values[i] -= number;
+  for (; i + V::kLanes <= count; i += V::kLanes) V::store(values + i, V::load(values + i) + V::all(number));
+  for (; i < count; ++i) values[i] += number;
 }
 
 // The first `distance` values have `front` in front of them.
 template <class V>
 void undo_difference(std::uint32_t* values, unsigned count, unsigned distance, std::uint32_t front) {
-  if (front != 0) subtract_everywhere<V>(values, std::min(distance, count), 0 - front);
+  if (front != 0) add_everywhere<V>(values, std::min(distance, count), front);
   unsigned start = distance;  // what is in front of it is done
   if (distance >= V::kLanes)
     for (; start + V::kLanes <= count; start += V::kLanes) {

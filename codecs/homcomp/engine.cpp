@@ -52,9 +52,9 @@ Status read_chunk(const Coding<T>& coding, DecodeChunk<T> decode, const Box& box
     const char* const wrong = decode(coding, box, chunk, data);
     return wrong == nullptr ? Status() : corrupt(wrong);
   }
-  Cursor cursor(box);
-  for (unsigned done = 0; done < box.count(); done += box.row(), cursor.advance(box.row()))
-    std::memcpy(data + cursor.at() * sizeof(T), chunk.data() + done * sizeof(T), box.row() * sizeof(T));
+  for (RowWalk row(box); !row.is_done(); row.next())
+    std::memcpy(data + row.data() * sizeof(T), chunk.data() + row.position() * sizeof(T),
+                box.row() * sizeof(T));
   return Status();
 }
 

@@ -1,19 +1,12 @@
 // The kernels for AVX2.
 #if defined(__x86_64__)
-#include <immintrin.h>
-
-#include <algorithm>
-#include <array>
-#include <bit>
-#include <cstring>
-
 // All that is shared with other files stands in front of the part for AVX2: see target.hpp.
 #include "codecs/homcomp/kernels.hpp"
 #include "codecs/homcomp/rows.hpp"
 #include "codecs/simd/portable.hpp"
 #include "codecs/simd/target.hpp"
 
-HOMZ_TARGET_BEGIN("avx2,bmi,bmi2,lzcnt,popcnt")
+HOMZ_TARGET_BEGIN_AVX2
 #include "codecs/homcomp/kernels_of.hpp"
 #include "codecs/homcomp/simd_avx2.hpp"
 

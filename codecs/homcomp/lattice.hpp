@@ -33,83 +33,22 @@ class Lattice {
   unsigned first() const { return kSlack + plane_gap_ + row_gap_; }
 
   unsigned index(unsigned position) const {
-    const unsigned row = position / row_, plane = row / rows_, slab = plane / planes_;
+    const unsigned plane = position / row_ / rows_;
+    return index(position, plane, plane / planes_);
+  }
+  // Of the first value of the plane or row that a walk has come to.
+  template <class Walk>
+  unsigned index(const Walk& walk) const {
+    return index(walk.position(), walk.plane(), walk.slab());
+  }
+
+ private:
+  unsigned index(unsigned position, unsigned plane, unsigned slab) const {
     return first() + position + plane * row_gap_ + slab * plane_gap_;
   }
 
- private:
   unsigned row_, rows_, planes_;
   unsigned row_gap_, plane_, plane_gap_;
-};
-
-// Walks the planes of a chunk in order.
-class PlaneWalk {
- public:
-  PlaneWalk(const Box& box, const Lattice& lattice)
-      : box_(box), lattice_(lattice), count_(box.count()), data_(box.first), index_(lattice.first()) {}
-
-  bool is_done() const { return position_ == count_; }
-  unsigned position() const { return position_; }  // of its first value in the chunk
-  std::uint64_t data() const { return data_; }     // in the array
-  unsigned index() const { return index_; }        // in the lattice
-  unsigned z() const { return z_; }
-
-  void next() {
-    position_ += box_.plane();
-    data_ += box_.strides[1];
-    index_ += lattice_.plane();
-    if (++z_ != box_.extents[1]) return;
-    z_ = 0;
-    data_ += box_.strides[0] - box_.extents[1] * box_.strides[1];
-    index_ += lattice_.plane_gap();
-  }
-
- private:
-  friend class RowWalk;
-  const Box& box_;
-  const Lattice& lattice_;
-  const unsigned count_;
-  unsigned position_ = 0, z_ = 0;
-  std::uint64_t data_;
-  unsigned index_;
-};
-
-// Walks the rows of a chunk in order, or those of one plane.
-class RowWalk {
- public:
-  RowWalk(const Box& box, const Lattice& lattice) : RowWalk(PlaneWalk(box, lattice)) {}
-  explicit RowWalk(const PlaneWalk& plane)
-      : plane_(plane), position_(plane.position()), data_(plane.data()), index_(plane.index()) {}
-
-  bool is_done() const { return plane_.is_done(); }
-  bool is_in_plane() const { return is_in_plane_; }  // that it began with
-  unsigned position() const { return position_; }
-  std::uint64_t data() const { return data_; }
-  unsigned index() const { return index_; }
-  unsigned y() const { return y_; }
-  unsigned z() const { return plane_.z(); }
-
-  void next() {
-    const Box& box = plane_.box_;
-    position_ += box.row();
-    if (++y_ != box.extents[2]) {
-      data_ += box.strides[2];
-      index_ += plane_.lattice_.pitch();
-      return;
-    }
-    y_ = 0;
-    is_in_plane_ = false;
-    plane_.next();
-    data_ = plane_.data();
-    index_ = plane_.index();
-  }
-
- private:
-  PlaneWalk plane_;
-  unsigned position_, y_ = 0;
-  bool is_in_plane_ = true;
-  std::uint64_t data_;
-  unsigned index_;
 };
 
 }  // namespace homz::homcomp

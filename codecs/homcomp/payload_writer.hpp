@@ -97,9 +97,9 @@ class PayloadWriter {
     const std::uint64_t bytes = 4 * std::uint64_t{encode_(coding_, box, next, data_, space, payload_ + at)};
     store_le(payload_ + layout_.size(chunk), static_cast<std::uint16_t>(bytes / 4));
     if (bytes != 0) return bytes;
-    Cursor cursor(box);
-    for (unsigned done = 0; done < box.count(); done += box.row(), cursor.advance(box.row()))
-      std::memcpy(payload_ + at + done * sizeof(T), data_ + cursor.at() * sizeof(T), box.row() * sizeof(T));
+    for (RowWalk row(box); !row.is_done(); row.next())
+      std::memcpy(payload_ + at + row.position() * sizeof(T), data_ + row.data() * sizeof(T),
+                  box.row() * sizeof(T));
     return box.count() * sizeof(T);
   }
 

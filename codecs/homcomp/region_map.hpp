@@ -39,11 +39,10 @@ class RegionMap {
 
   // Copies what a chunk has of the region. `values` are all of the chunk's, without gaps.
   void copy(const Box& box, const std::byte* values, std::uint64_t value_bytes, std::byte* part) const {
-    Cursor cursor(box);
-    for (unsigned done = 0; done < box.count(); done += box.row(), cursor.advance(box.row()))
-      for_each_run(cursor.at(), box.row(), field_.rank,
+    for (RowWalk row(box); !row.is_done(); row.next())
+      for_each_run(row.data(), box.row(), field_.rank,
                    [&](std::uint64_t from, std::uint64_t to, std::uint64_t length) {
-                     std::memcpy(part + to * value_bytes, values + (done + from) * value_bytes,
+                     std::memcpy(part + to * value_bytes, values + (row.position() + from) * value_bytes,
                                  length * value_bytes);
                    });
   }

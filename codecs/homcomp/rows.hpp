@@ -1,4 +1,4 @@
-// The rows of a box: where they lie in its array, and where they begin among the blocks.
+// The rows of a box: where they lie in its array.
 #pragma once
 
 #include <cstring>
@@ -6,6 +6,70 @@
 #include "codecs/homcomp/layout.hpp"
 
 namespace homz::homcomp {
+
+// Walks the planes of a box in order.
+class PlaneWalk {
+ public:
+  explicit PlaneWalk(const Box& box) : box_(box), count_(box.count()), data_(box.first) {}
+
+  bool is_done() const { return position_ == count_; }
+  unsigned position() const { return position_; }  // of its first value in the box
+  std::uint64_t data() const { return data_; }     // in the array
+  unsigned z() const { return z_; }
+  unsigned plane() const { return plane_; }  // planes and slabs in front of it
+  unsigned slab() const { return slab_; }
+
+  void next() {
+    ++plane_;
+    position_ += box_.plane();
+    data_ += box_.strides[1];
+    if (++z_ != box_.extents[1]) return;
+    z_ = 0;
+    ++slab_;
+    data_ += box_.strides[0] - box_.extents[1] * box_.strides[1];
+  }
+
+ private:
+  friend class RowWalk;
+  const Box& box_;
+  const unsigned count_;
+  unsigned position_ = 0, z_ = 0, plane_ = 0, slab_ = 0;
+  std::uint64_t data_;
+};
+
+// Walks the rows of a box in order, or those of one plane.
+class RowWalk {
+ public:
+  explicit RowWalk(const Box& box) : RowWalk(PlaneWalk(box)) {}
+  explicit RowWalk(const PlaneWalk& plane)
+      : plane_(plane), position_(plane.position()), data_(plane.data()) {}
+
+  bool is_done() const { return plane_.is_done(); }
+  bool is_in_plane() const { return is_in_plane_; }  // that it began with
+  unsigned position() const { return position_; }
+  std::uint64_t data() const { return data_; }
+  unsigned y() const { return y_; }
+  unsigned z() const { return plane_.z(); }
+  unsigned plane() const { return plane_.plane(); }
+  unsigned slab() const { return plane_.slab(); }
+
+  void next() {
+    const Box& box = plane_.box_;
+    position_ += box.row();
+    data_ += box.strides[2];
+    if (++y_ != box.extents[2]) return;
+    y_ = 0;
+    is_in_plane_ = false;
+    plane_.next();
+    data_ = plane_.data();
+  }
+
+ private:
+  PlaneWalk plane_;
+  unsigned position_, y_ = 0;
+  bool is_in_plane_ = true;
+  std::uint64_t data_;
+};
 
 // Walks the values of a box in their order, by runs that are contiguous in the array.
 class Cursor {

@@ -1,69 +1,62 @@
-// What a build without CUDA has in place of core/device: refusals that name the remedy.
+// What a build without CUDA has in place of this folder's .cu files: refusals that name the remedy.
 #include "core/gpu/gpu.hpp"
 #include "core/gpu/stream.hpp"
 #include "core/gpu/value_range.hpp"
 
 namespace homz::gpu {
-namespace {
-
-Status absent() {
-  return Status(Code::unsupported,
-                "this homz was built without CUDA: rebuild it where a CUDA compiler is found (cmake "
-                "-DHOMZ_CUDA=ON), or work on the host");
-}
-
-}  // namespace
 
 bool built() noexcept {
   return false;
 }
 Status ready() {
-  return absent();
+  return Status(Code::unsupported,
+                "this homz was built without CUDA: rebuild it where a CUDA compiler is found (cmake "
+                "-DHOMZ_CUDA=ON), or work on the host");
 }
 Result<std::string> name() {
-  return absent();
+  return ready();
 }
 Result<std::uint64_t> free_memory() {
-  return absent();
+  return ready();
 }
 
 void Memory::Free::operator()(std::byte*) const noexcept {}
 Result<Memory> Memory::on_device(std::uint64_t) {
-  return absent();
+  return ready();
 }
 Result<Memory> Memory::pinned(std::uint64_t) {
-  return absent();
+  return ready();
 }
 void Stream::Destroy::operator()(CUstream_st*) const noexcept {}
 Result<Stream> Stream::make() {
-  return absent();
+  return ready();
 }
 Status copy(ConstBytes, Bytes, CUstream_st*) {
-  return absent();
+  return ready();
 }
 Status fill(Bytes, std::byte, CUstream_st*) {
-  return absent();
+  return ready();
 }
 Status wait(CUstream_st*) {
-  return absent();
+  return ready();
 }
 Result<Stopwatch> Stopwatch::make() {
-  return absent();
+  return ready();
 }
 Status Stopwatch::start(CUstream_st*) {
-  return absent();
+  return ready();
 }
 Result<double> Stopwatch::stop(CUstream_st*) {
-  return absent();
+  return ready();
 }
 Status Graph::begin(CUstream_st*) {
-  return absent();
+  return ready();
 }
 Result<Graph> Graph::end(CUstream_st*) {
-  return absent();
+  return ready();
 }
 Status Graph::launch(CUstream_st*) const {
-  return absent();
+  return ready();
 }
 
 std::uint64_t encode_scratch(const Field&) {
@@ -73,20 +66,20 @@ std::uint64_t decode_scratch() {
   return 0;
 }
 Status encode(const EncodeTask&, ConstBytes, Bytes, Bytes, std::uint64_t*, Exec) {
-  return absent();
+  return ready();
 }
 Status fetch_header(ConstBytes, HeaderBytes, Exec) {
-  return absent();
+  return ready();
 }
 Status decode(const OpenStream&, const Encoding&, Bytes, Bytes, Exec) {
-  return absent();
+  return ready();
 }
 
 Status enqueue_value_range(const Field&, ConstBytes, std::optional<std::uint64_t>, ValueRange*, Exec) {
-  return absent();
+  return ready();
 }
 Result<ValueRange> value_range(const Field&, ConstBytes, std::optional<std::uint64_t>, Exec) {
-  return absent();
+  return ready();
 }
 
 }  // namespace homz::gpu

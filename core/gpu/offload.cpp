@@ -1,7 +1,5 @@
 #include "core/gpu/offload.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -106,10 +104,7 @@ Result<Decompressed> offload_decompression(const Registry& registry, ConstBytes 
   const Exec exec = device(stream.get(), reinterpret_cast<std::uint32_t*>(fault.bytes().data()));
   HOMZ_ASSIGN(const StreamHeader header, load(bytes));
   const std::uint64_t size = header.field.bytes();
-  if (size > max_bytes)
-    return Status(
-        Code::capacity,
-        fmt::format("the stream declares {} bytes of data, more than the limit of {}", size, max_bytes));
+  HOMZ_TRY(check_declared(size, max_bytes));
   HOMZ_ASSIGN(Ferry ferry, Ferry::make());
   HOMZ_ASSIGN(Memory coded, Memory::on_device(bytes.size()));
   HOMZ_ASSIGN(const OpenStream open, open_stream(registry, header, coded.bytes(), exec));

@@ -1,5 +1,5 @@
 // Makes the checksums within a changed payload of homcomp right again, as far as its tables allow. Written
-// from codecs/homcomp/spec.md; only the grid of chunks is the codec's own.
+// from codecs/homcomp/spec.md; where tables and chunks stand the codec itself tells.
 #pragma once
 
 #include <algorithm>

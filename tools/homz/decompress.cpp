@@ -55,11 +55,8 @@ Result<Restored> decode(const Task& task, ConstBytes stream) {
   }
   HOMZ_ASSIGN(const Region region, parse_region(task.given.region.text, header.field));
   HOMZ_ASSIGN(const Field part, field_of(region, header.field));
-  const Codec* const codec = registry().find(header.codec);
-  const bool in_parts =
-      header.representation == Representation::stored ||
-      (header.representation == Representation::coded && codec != nullptr && codec->decodes_regions());
-  HOMZ_TRY(check_limit(in_parts ? part.bytes() : header.field.bytes(), task.limit));
+  HOMZ_ASSIGN(const OpenStream open, open_stream(registry(), stream, host(task.threads)));
+  HOMZ_TRY(check_limit(open.region_scratch_bytes == 0 ? part.bytes() : header.field.bytes(), task.limit));
   HOMZ_ASSIGN(Decompressed decoded, decompress_region(registry(), stream, region, host(task.threads)));
   return Restored{std::move(decoded), part};
 }
