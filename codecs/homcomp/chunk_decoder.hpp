@@ -5,8 +5,7 @@
 #include <bit>
 #include <cstring>
 
-#include "codecs/homcomp/chunk_reader.hpp"
-#include "codecs/homcomp/chunk_rows.hpp"
+#include "codecs/homcomp/block_reader.hpp"
 #include "codecs/homcomp/kernels.hpp"
 
 namespace homz::homcomp {
@@ -19,10 +18,9 @@ class ChunkDecoder {
 
   // As DecodeChunk.
   const char* decode(ConstBytes chunk) {
-    if (const char* wrong = reader_.open(chunk, blocks_, sizeof(T), coding_.has_fill); wrong != nullptr)
+    if (const char* wrong = reader_.open(chunk, count_, sizeof(T), coding_.has_fill); wrong != nullptr)
       return wrong;
-    words_ = reader_.words;
-    values_ = reader_.values;
+    values_ = reader_.exact_values();
     return read() ? nullptr : "masks of no meaning";
   }
 
@@ -45,10 +43,6 @@ class ChunkDecoder {
     }
     bool any() const { return along_y || along_z; }
   };
-
-  std::uint32_t valid(unsigned block) const {  // positions that have a value
-    return first_bits(count_ - kBlock * block);
-  }
 
   bool read() {
     const Fronts fronts(reader_.orders(), box_);
@@ -108,7 +102,7 @@ class ChunkDecoder {
     Cursor cursor(box_);
     for (unsigned block = 0; block < blocks_; ++block) {
       Block<V> values;
-      if (!read_residuals(block, values)) return false;
+      if (!reader_.read(block, values)) return false;
       for (unsigned i = 0; i < V::kVectors; ++i) {
         if (left == 0) {
           left = row;
@@ -129,7 +123,7 @@ class ChunkDecoder {
     for (unsigned block = 0; block < blocks_; ++block) {
       places.next_block();
       Block<V> residuals;
-      if (!read_residuals(block, residuals)) return false;
+      if (!reader_.read(block, residuals)) return false;
       residuals.store(quanta_ + kBlock * block);
     }
     return true;
@@ -210,59 +204,11 @@ class ChunkDecoder {
     undo_planes_and_rows<V>(values, box_, orders);
   }
 
-  // ---- Blocks
-
-  [[gnu::always_inline]] inline bool read_residuals(unsigned block, Block<V>& residuals) {
-    const std::uint8_t code = reader_.code(block);
-    if (code >= kAllFill && !read_masks(block, code)) return false;
-    if (is_dense(code)) {
-      const unsigned width = width_of(code);
-      const auto signs = load_le<std::uint32_t>(words_);
-      V::join_planes(words_ + 4, width, residuals.v);
-      words_ += 4 * (1 + width);
-      apply_signs(signs, residuals);
-      return true;
-    }
-    // Without a branch for blocks of zeros: it is as good as random.
-    return read_sparse((code & 63) == kAllFill ? 0 : code & 15, residuals);
-  }
-
-  static void apply_signs(std::uint32_t signs, Block<V>& residuals) {
-    for (unsigned i = 0; i < V::kVectors; ++i)
-      residuals.v[i] = V::negate_where(signs >> i * V::kLanes & V::kAll, residuals.v[i]);
-  }
-
-  bool read_masks(unsigned block, std::uint8_t code) {
-    fill_[block] = code == kAllFill ? valid(block) : 0;
-    exact_[block] = 0;
-    if (code == kAllFill) return true;
-    if ((code & kFillMask) != 0) {
-      fill_[block] = load_le<std::uint32_t>(words_);
-      words_ += 4;
-    }
-    if ((code & kExactMask) != 0) {
-      exact_[block] = load_le<std::uint32_t>(words_);
-      words_ += 4;
-    }
-    return (fill_[block] & exact_[block]) == 0 && ((fill_[block] | exact_[block]) & ~valid(block)) == 0;
-  }
-
-  bool read_sparse(std::uint8_t code, Block<V>& residuals) {
-    const std::uint32_t bytes = sparse_bytes_mask(code);
-    const std::uint32_t plane = V::bits_to(reader_.sparse.magnitudes(count_bits(bytes) / 8), bytes);
-    std::uint32_t signs = 0;
-    if (!reader_.sparse.signs(count_bits(plane), signs)) return false;
-    for (unsigned i = 0; i < V::kVectors; ++i)
-      residuals.v[i] = V::select(plane >> i * V::kLanes & V::kAll, V::all(1), V::all(0));
-    apply_signs(V::bits_to(signs, plane), residuals);
-    return true;
-  }
-
   // ---- Values
 
   [[gnu::always_inline]] inline bool write_values(Cursor& cursor, unsigned block, const Block<V>& quanta) {
     const unsigned count = std::min(kBlock, count_ - kBlock * block);
-    const bool is_masked = reader_.code(block) >= kAllFill;
+    const bool is_masked = reader_.is_masked(block);
     if (cursor.left() >= kBlock && !is_masked) {
       restore(quanta, data_ + cursor.at() * sizeof(T));
       cursor.advance(kBlock);
@@ -281,7 +227,7 @@ class ChunkDecoder {
   [[gnu::noinline]] bool write_by_value(Cursor& cursor, unsigned block, const Block<V>& quanta) {
     std::byte together[kBlock * sizeof(T)];
     restore(quanta, together);
-    if (reader_.code(block) >= kAllFill && !patch(block, together)) return false;
+    if (reader_.is_masked(block) && !patch(block, together)) return false;
     scatter(cursor, together, std::min(kBlock, count_ - kBlock * block));
     return true;
   }
@@ -302,9 +248,9 @@ class ChunkDecoder {
   }
 
   bool patch(unsigned block, std::byte* values) {
-    for (std::uint32_t bits = fill_[block]; bits != 0; bits &= bits - 1)
+    for (std::uint32_t bits = reader_.fill(block); bits != 0; bits &= bits - 1)
       std::memcpy(values + std::countr_zero(bits) * sizeof(T), &coding_.fill, sizeof(T));
-    for (std::uint32_t bits = exact_[block]; bits != 0; bits &= bits - 1) {
+    for (std::uint32_t bits = reader_.exact(block); bits != 0; bits &= bits - 1) {
       if (values_.size() < sizeof(T)) return false;
       std::memcpy(values + std::countr_zero(bits) * sizeof(T), values_.data(), sizeof(T));
       values_ = values_.subspan(sizeof(T));
@@ -316,12 +262,10 @@ class ChunkDecoder {
   const Box& box_;
   std::byte* const data_;
   const unsigned count_, blocks_;
-  ChunkReader<V> reader_;
-  const std::byte* words_ = nullptr;
-  ConstBytes values_;                             // what is left of them
-  std::uint32_t fill_[kBlocks], exact_[kBlocks];  // masks of the blocks that have such
-  alignas(64) std::uint32_t quanta_[kChunk];      // residuals, then quanta in their place
-  alignas(64) std::uint32_t above_[kChunk / 2];   // sums of the row in front
+  BlockReader<V> reader_;
+  ConstBytes values_;                            // what is left of them
+  alignas(64) std::uint32_t quanta_[kChunk];     // residuals, then quanta in their place
+  alignas(64) std::uint32_t above_[kChunk / 2];  // sums of the row in front
 };
 
 }  // namespace homz::homcomp

@@ -3,8 +3,8 @@
 #pragma once
 
 #include "codecs/homcomp/chunk_orders.hpp"
-#include "codecs/homcomp/chunk_parts.hpp"
 #include "codecs/homcomp/chunk_quanta.hpp"
+#include "codecs/homcomp/chunk_writer.hpp"
 
 namespace homz::homcomp {
 
@@ -148,69 +148,10 @@ class ChunkEncoder {
   // ---- The chunk
 
   std::uint32_t assemble(std::byte* to) {
-    std::byte head[ChunkHead::kMax + ChunkHead::kCodeGroup];
-    const unsigned head_bytes = write_head(head);
-    const unsigned value_bytes = exact_count_ * sizeof(T);
-    const unsigned size = head_bytes + parts_.bytes(space_) + value_bytes;
-    if (size >= count_ * sizeof(T)) return 0;
-    std::memcpy(to, head, head_bytes);
-    to += head_bytes;
-    to = parts_.write(space_, to);
-    if (exact_count_ != 0) quanta_.write_exact_values(to);
+    const ChunkWriter<V> chunk(orders_, bit_width(quanta_.reach()), codes_, blocks_, quanta_.has_vacant());
+    const unsigned size = chunk.write(space_, parts_, exact_count_ * sizeof(T), count_ * sizeof(T), to);
+    if (size != 0 && exact_count_ != 0) quanta_.write_exact_values(to);
     return size / 4;
-  }
-
-  unsigned write_head(std::byte* to) {
-    const std::uint8_t otherwise = code_of_most();
-    std::byte* at = to + ChunkHead::kBytes;
-    auto flags = static_cast<std::uint8_t>(orders_.x | (orders_.y != 0 ? ChunkHead::kOrderY : 0) |
-                                           (orders_.z != 0 ? ChunkHead::kOrderZ : 0));
-    if (otherwise == kAllFill) flags |= ChunkHead::kElseFill;
-    if (orders_.base != 0) {
-      flags |= ChunkHead::kHasBase;
-      store_le(at, static_cast<std::uint32_t>(orders_.base));
-      at += 4;
-    }
-    std::byte codes[kBlocks + ChunkHead::kCodeGroup];
-    unsigned used = 0, top = 0;
-    std::memset(codes_ + blocks_, otherwise, ChunkHead::kCodeGroup);
-    for (unsigned group = 0; group * ChunkHead::kCodeGroup < blocks_; ++group) {
-      const auto eight = load_le<std::uint64_t>(codes_ + group * ChunkHead::kCodeGroup);
-      const unsigned coded = differing_bytes(eight, otherwise);
-      if (coded == 0) continue;
-      top |= 1u << group;
-      *at++ = static_cast<std::byte>(coded);
-      if (coded == 0xff) {
-        store_le(codes + used, eight);
-        used += 8;
-      } else {
-        for (unsigned bits = coded; bits != 0; bits &= bits - 1)
-          codes[used++] = static_cast<std::byte>(eight >> 8 * std::countr_zero(bits) & 0xff);
-      }
-    }
-    to[0] = static_cast<std::byte>(flags);
-    to[1] = static_cast<std::byte>(bit_width(quanta_.reach()));
-    store_le(to + 2, static_cast<std::uint16_t>(top));
-    std::memcpy(at, codes, used);
-    at += used;
-    while ((at - to) % 4 != 0) *at++ = std::byte{0};
-    return static_cast<unsigned>(at - to);
-  }
-
-  // The code that blocks without one have.
-  std::uint8_t code_of_most() const {
-    if (!quanta_.has_vacant()) return kZero;
-    const auto* const codes = reinterpret_cast<const std::uint8_t*>(codes_);
-    const auto all_fill = std::count(codes, codes + blocks_, kAllFill);
-    return all_fill > std::count(codes, codes + blocks_, kZero) ? kAllFill : kZero;
-  }
-
-  // Bit i: byte i of `bytes` is not `byte`.
-  static unsigned differing_bytes(std::uint64_t bytes, std::uint8_t byte) {
-    constexpr std::uint64_t kOnes = 0x0101010101010101u, kLow = 0x7f * kOnes;
-    const std::uint64_t other = bytes ^ byte * kOnes;
-    const std::uint64_t tops = (((other & kLow) + kLow) | other) >> 7 & kOnes;
-    return static_cast<unsigned>(tops * 0x0102040810204080u >> 56);
   }
 
   const Box& box_;
@@ -224,7 +165,7 @@ class ChunkEncoder {
   Orders orders_;
   unsigned exact_count_ = 0;
   std::uint8_t widths_[kBlocks];
-  std::byte codes_[kBlocks + ChunkHead::kCodeGroup];
+  BlockCodes codes_;
 };
 
 }  // namespace homz::homcomp

@@ -39,7 +39,9 @@ class ChunkReader {
 
   const Orders& orders() const { return orders_; }
   std::uint8_t code(unsigned block) const { return codes_[block]; }
+  unsigned range() const { return range_; }
   bool has_masks() const { return any_all_fill_ || (all_codes_ & (kFillMask | kExactMask)) != 0; }
+  bool has_exact_masks() const { return (all_codes_ & kExactMask) != 0; }
 
   const std::byte* words = nullptr;  // masks, signs and planes: as many as the codes say
   SparseReader<V> sparse;
@@ -53,7 +55,8 @@ class ChunkReader {
     orders_.y = (flags & ChunkHead::kOrderY) != 0;
     orders_.z = (flags & ChunkHead::kOrderZ) != 0;
     if (flags >= 2 * ChunkHead::kElseFill || orders_.x == 3) return "orders of no meaning";
-    if (std::to_integer<unsigned>(chunk[1]) > ChunkHead::kMaxRange) return "quanta beyond the limit";
+    range_ = std::to_integer<unsigned>(chunk[1]);
+    if (range_ > ChunkHead::kMaxRange) return "quanta beyond the limit";
     top_ = load_le<std::uint16_t>(&chunk[2]);
     if (top_ >> ceil_div(blocks, ChunkHead::kCodeGroup) != 0) return "codes behind the last block";
     otherwise_ = (flags & ChunkHead::kElseFill) != 0 ? kAllFill : kZero;
@@ -117,6 +120,7 @@ class ChunkReader {
   }
 
   Orders orders_;
+  unsigned range_ = 0;
   unsigned top_ = 0;
   std::uint8_t otherwise_ = kZero;  // the code of blocks without one
   std::uint8_t all_codes_ = 0;      // union

@@ -1,0 +1,112 @@
+// Reads the blocks of a chunk in order: residuals, or the planes that they are stored as, and masks. Nothing
+// is trusted. A template over the vector primitives V.
+#pragma once
+
+#include <cstring>
+
+#include "codecs/homcomp/chunk_reader.hpp"
+#include "codecs/homcomp/chunk_rows.hpp"
+
+namespace homz::homcomp {
+
+// A block as bit planes, where they stand.
+struct PlaneWords {
+  const std::byte* words;  // the sign plane, then `width` magnitude planes; none if the width is 0
+  unsigned width;
+};
+
+template <class V>
+class BlockReader {
+ public:
+  // Of a chunk of `count` values. Returns nullptr, or what is wrong; `chunk` must outlive the reader.
+  const char* open(ConstBytes chunk, unsigned count, unsigned value_bytes, bool has_fill) {
+    count_ = count;
+    const char* wrong = reader_.open(chunk, ceil_div(count, kBlock), value_bytes, has_fill);
+    words_ = reader_.words;
+    return wrong;
+  }
+
+  const Orders& orders() const { return reader_.orders(); }
+  unsigned range() const { return reader_.range(); }
+  bool has_masks() const { return reader_.has_masks(); }
+  bool has_exact_masks() const { return reader_.has_exact_masks(); }
+  ConstBytes exact_values() const { return reader_.values; }
+
+  std::uint32_t valid(unsigned block) const { return first_bits(count_ - kBlock * block); }
+  bool is_masked(unsigned block) const { return reader_.code(block) >= kAllFill; }
+  // Of a block that is masked, once it is read.
+  std::uint32_t fill(unsigned block) const { return fill_[block]; }
+  std::uint32_t exact(unsigned block) const { return exact_[block]; }
+
+  // The next block. False if its masks have no meaning, or signs are missing.
+  [[gnu::always_inline]] inline bool read(unsigned block, Block<V>& residuals) {
+    const std::uint8_t code = reader_.code(block);
+    if (code >= kAllFill && !read_masks(block, code)) return false;
+    if (is_dense(code)) {
+      const unsigned width = width_of(code);
+      const auto signs = load_le<std::uint32_t>(words_);
+      V::join_planes(words_ + 4, width, residuals.v);
+      words_ += 4 * (1 + width);
+      apply_signs(signs, residuals);
+      return true;
+    }
+    // Without a branch for blocks of zeros: it is as good as random.
+    std::uint32_t plane = 0, signs = 0;
+    if (!read_sparse((code & 63) == kAllFill ? 0 : code & 15, plane, signs)) return false;
+    for (unsigned i = 0; i < V::kVectors; ++i)
+      residuals.v[i] = V::select(plane >> i * V::kLanes & V::kAll, V::all(1), V::all(0));
+    apply_signs(signs, residuals);
+    return true;
+  }
+
+  // The same as planes; `sparse`: room for those of a sparse block.
+  [[gnu::always_inline]] inline bool read(unsigned block, std::uint32_t (&sparse)[2], PlaneWords& planes) {
+    const std::uint8_t code = reader_.code(block);
+    if (code >= kAllFill && !read_masks(block, code)) return false;
+    if (is_dense(code)) {
+      planes = {words_, width_of(code)};
+      words_ += 4 * (1 + planes.width);
+      return true;
+    }
+    planes = {reinterpret_cast<const std::byte*>(sparse), 1};
+    return read_sparse((code & 63) == kAllFill ? 0 : code & 15, sparse[1], sparse[0]);
+  }
+
+ private:
+  static void apply_signs(std::uint32_t signs, Block<V>& residuals) {
+    for (unsigned i = 0; i < V::kVectors; ++i)
+      residuals.v[i] = V::negate_where(signs >> i * V::kLanes & V::kAll, residuals.v[i]);
+  }
+
+  bool read_masks(unsigned block, std::uint8_t code) {
+    fill_[block] = code == kAllFill ? valid(block) : 0;
+    exact_[block] = 0;
+    if (code == kAllFill) return true;
+    if ((code & kFillMask) != 0) {
+      fill_[block] = load_le<std::uint32_t>(words_);
+      words_ += 4;
+    }
+    if ((code & kExactMask) != 0) {
+      exact_[block] = load_le<std::uint32_t>(words_);
+      words_ += 4;
+    }
+    return (fill_[block] & exact_[block]) == 0 && ((fill_[block] | exact_[block]) & ~valid(block)) == 0;
+  }
+
+  [[gnu::always_inline]] inline bool read_sparse(std::uint8_t code, std::uint32_t& plane,
+                                                 std::uint32_t& signs) {
+    const std::uint32_t bytes = sparse_bytes_mask(code);
+    plane = V::bits_to(reader_.sparse.magnitudes(count_bits(bytes) / 8), bytes);
+    std::uint32_t packed = 0;
+    if (!reader_.sparse.signs(count_bits(plane), packed)) return false;
+    signs = V::bits_to(packed, plane);
+    return true;
+  }
+
+  ChunkReader<V> reader_;
+  unsigned count_ = 0;
+  const std::byte* words_ = nullptr;
+  std::uint32_t fill_[kBlocks], exact_[kBlocks];  // masks of the blocks that have such
+};
+
+}  // namespace homz::homcomp
