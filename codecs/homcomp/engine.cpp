@@ -19,17 +19,54 @@ Coding<T> coding_of(const Encoding& encoding, T step) {
                    static_cast<BitsOf<T>>(encoding.fill_bits.value_or(0))};
 }
 
+// What a payload is written from: values, chunk by chunk.
 template <class T>
-Encoded encode_as(const Encoding& encoding, const Plan& plan, const Kernels& kernels, ConstBytes data,
-                  Bytes payload, Bytes scratch, unsigned threads) {
+class Values {
+ public:
+  Values(const Coding<T>& coding, const Grid& grid, EncodeChunk<T> encode, const std::byte* data,
+         EncodeSpace* spaces)
+      : coding_(coding), grid_(grid), encode_(encode), data_(data), spaces_(spaces) {}
+
+  Status begin(std::uint64_t, std::uint64_t) { return Status(); }
+  Result<ChunkSize> write(std::uint64_t chunk, std::uint64_t worker, std::byte* to) {
+    const Box box = grid_.box(chunk);
+    const Box next = chunk + 1 == grid_.chunks() ? Box{} : grid_.box(chunk + 1);
+    const std::uint64_t words = encode_(coding_, box, next, data_, spaces_[worker], to);
+    if (words != 0) return ChunkSize{4 * words, false};
+    for (RowWalk row(box); !row.is_done(); row.next())
+      std::memcpy(to + row.position() * sizeof(T), data_ + row.data() * sizeof(T), box.row() * sizeof(T));
+    return ChunkSize{box.count() * sizeof(T), true};
+  }
+
+ private:
+  const Coding<T>& coding_;
+  const Grid& grid_;
+  const EncodeChunk<T> encode_;
+  const std::byte* const data_;
+  EncodeSpace* const spaces_;  // one a worker
+};
+
+struct EncoderSpace {
+  WriterSpace writer;
+  EncodeSpace* encoders;
+
+  EncoderSpace(Arena& arena, const Grid& grid, unsigned threads)
+      : writer(arena, grid, threads), encoders(arena.take<EncodeSpace>(writer.workers)) {}
+};
+
+template <class T>
+Status encode_as(const Encoding& encoding, const Plan& plan, const Kernels& kernels, ConstBytes data,
+                 Bytes payload, Bytes scratch, Encoded* encoded, unsigned threads) {
   const T step = plan.step != 0
                      ? largest_not_above<T>(plan.step)
                      : choose_step<T>(encoding.abs_error, plan.use_magnitude, data, encoding.fill_bits);
   const Coding<T> coding = coding_of(encoding, step);
   const Grid grid(encoding.field.without_unit_extents(), plan.dim);
   Arena arena(scratch);
-  const WriterSpace space(arena, grid, threads);
-  return PayloadWriter<T>(coding, grid, kernels.encode<T>(), data.data(), payload.data(), space).write();
+  const EncoderSpace space(arena, grid, threads);
+  Values<T> values(coding, grid, kernels.encode<T>(), data.data(), space.encoders);
+  return PayloadWriter(grid, static_cast<double>(step), sizeof(T), values, payload.data(), space.writer)
+      .write(encoded);
 }
 
 // Calls chunk(index, bytes, is_raw) for the chunks of a group until one fails.
@@ -145,16 +182,17 @@ Result<Footprint> footprint(const Encoding& encoding, const Plan& plan, unsigned
                                                         to_string(field.dtype)));
   }
   Arena arena;
-  WriterSpace(arena, grid, threads);
+  EncoderSpace(arena, grid, threads);
   return Footprint{layout.data + 4 * layout.chunks, layout.data + field.bytes(), arena.needed(), 0};
 }
 
-void encode(const Encoding& encoding, const Plan& plan, const Kernels& kernels, ConstBytes data,
-            Bytes payload, Bytes scratch, Encoded* encoded, unsigned threads) {
-  *encoded = with_dtype(encoding.field.dtype, [&](auto zero) {
-    return encode_as<decltype(zero)>(encoding, plan, kernels, data, payload, scratch, threads);
-  });
+Status encode(const Encoding& encoding, const Plan& plan, const Kernels& kernels, ConstBytes data,
+              Bytes payload, Bytes scratch, Encoded* encoded, unsigned threads) {
+  HOMZ_TRY(with_dtype(encoding.field.dtype, [&](auto zero) {
+    return encode_as<decltype(zero)>(encoding, plan, kernels, data, payload, scratch, encoded, threads);
+  }));
   if (encoded->bytes > data.size()) encoded->bytes = Codec::kIncompressible;
+  return Status();
 }
 
 Status decode(const Encoding& encoding, const Plan& plan, const Kernels& kernels, ConstBytes payload,

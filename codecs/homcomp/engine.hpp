@@ -19,8 +19,8 @@ struct Plan {
 
 // Where a step is given that the field's type cannot hold: invalid_argument.
 Result<Footprint> footprint(const Encoding& encoding, const Plan& plan, unsigned threads);
-void encode(const Encoding& encoding, const Plan& plan, const Kernels& kernels, ConstBytes data,
-            Bytes payload, Bytes scratch, Encoded* encoded, unsigned threads);
+Status encode(const Encoding& encoding, const Plan& plan, const Kernels& kernels, ConstBytes data,
+              Bytes payload, Bytes scratch, Encoded* encoded, unsigned threads);
 // *sums, if there are any, += those of the payload's words.
 Status decode(const Encoding& encoding, const Plan& plan, const Kernels& kernels, ConstBytes payload,
               Bytes data, ChecksumState* sums, unsigned threads);

@@ -89,8 +89,7 @@ class HomcompCodec final : public Codec {
     HOMZ_ASSIGN(const homcomp::Plan plan, plan_of(encoding));
     if (exec.space == Space::device)
       return homcomp::encode_on_device(encoding, plan, data, payload, scratch, encoded, exec);
-    homcomp::encode(encoding, plan, homcomp::kernels(), data, payload, scratch, encoded, exec.threads);
-    return Status();
+    return homcomp::encode(encoding, plan, homcomp::kernels(), data, payload, scratch, encoded, exec.threads);
   }
 
   bool takes_sums() const noexcept override { return true; }

@@ -4,8 +4,8 @@
 #include <cstring>
 #include <mutex>
 
-#include "codecs/homcomp/kernels.hpp"
-#include "codecs/homcomp/rows.hpp"
+#include "codecs/homcomp/layout.hpp"
+#include "core/bits.hpp"
 #include "core/codec.hpp"
 #include "core/threads.hpp"
 
@@ -28,60 +28,66 @@ inline std::uint64_t table_checksum(const std::byte* payload, const Layout& layo
 // What the writer needs beside the payload.
 struct WriterSpace {
   unsigned workers;
-  ChecksumState* sums;    // of the chunk data of each group
-  EncodeSpace* encoders;  // one a worker
+  ChecksumState* sums;  // of the chunk data of each group
 
   WriterSpace(Arena& arena, const Grid& grid, unsigned threads) {
     const std::uint64_t groups = Layout(grid.chunks()).groups;
     workers = worker_count(groups, threads);
     sums = arena.take<ChecksumState>(groups);
-    encoders = arena.take<EncodeSpace>(workers);
   }
+};
+
+// A chunk that was written: its bytes, as its size says, or raw.
+struct ChunkSize {
+  std::uint64_t bytes;
+  bool is_raw;
 };
 
 // The chunk data of all groups is closed up, but a thread that begins a group before those in front of it are
 // done does not know its place yet: it then writes to the place that the group has if all before it are raw.
 // Whoever completes the group that others wait for moves them down. No thread waits for another but for such
 // a move.
-template <class T>
+//
+// The chunks come from a source, for each of several workers: its begin(group, worker) gives a Status; its
+// write(chunk, worker, to) writes the chunk and gives a Result<ChunkSize>.
+template <class Source>
 class PayloadWriter {
  public:
-  PayloadWriter(const Coding<T>& coding, const Grid& grid, EncodeChunk<T> encode, const std::byte* data,
-                std::byte* payload, const WriterSpace& space)
-      : coding_(coding),
-        grid_(grid),
+  PayloadWriter(const Grid& grid, double step, std::uint64_t value_bytes, Source& source, std::byte* payload,
+                const WriterSpace& space)
+      : grid_(grid),
         layout_(grid.chunks()),
-        encode_(encode),
-        data_(data),
+        step_(step),
+        value_bytes_(value_bytes),
+        source_(source),
         payload_(payload),
         space_(space) {}
 
-  Encoded write() {
+  Status write(Encoded* encoded) {
     std::memset(payload_, 0, layout_.data);
-    store_le(payload_ + Layout::kStepAt, bits_of(static_cast<double>(coding_.by.step)));
-    parallel_for_workers(layout_.groups, space_.workers, [&](std::uint64_t group, std::uint64_t worker) {
-      write_group(group, space_.encoders[worker]);
-    });
+    store_le(payload_ + Layout::kStepAt, bits_of(step_));
+    HOMZ_TRY(try_parallel_for_workers(
+        layout_.groups, space_.workers,
+        [&](std::uint64_t group, std::uint64_t worker) { return write_group(group, worker); }));
     store_le(payload_ + Layout::kTableChecksumAt, table_checksum(payload_, layout_));
-    return Encoded{end_, sums_of_payload()};
+    *encoded = Encoded{end_, sums_of_payload()};
+    return Status();
   }
 
  private:
-  void write_group(std::uint64_t group, EncodeSpace& space) {
+  Status write_group(std::uint64_t group, std::uint64_t worker) {
     const std::uint64_t first = group * kGroup;
     const std::uint64_t place = begin(group);
     std::uint64_t at = place;
     ChecksumState& sums = space_.sums[group];
     sums = ChecksumState();
-    Box box = grid_.box(first);
+    HOMZ_TRY(source_.begin(group, worker));
     for (std::uint64_t chunk = first; chunk < layout_.group_end(group); ++chunk) {
-      const bool is_last = chunk + 1 == layout_.chunks;
-      const Box next = is_last ? Box{} : grid_.box(chunk + 1);
-      const std::uint64_t bytes = write_chunk(chunk, box, next, space, at);
-      sums.join(sum_words(payload_ + at, bytes / 4),
+      HOMZ_ASSIGN(const ChunkSize size, source_.write(chunk, worker, payload_ + at));
+      store_le(payload_ + layout_.size(chunk), static_cast<std::uint16_t>(size.is_raw ? 0 : size.bytes / 4));
+      sums.join(sum_words(payload_ + at, size.bytes / 4),
                 (at - place) / 4);  // while it is in the first-level cache
-      at += bytes;
-      box = next;
+      at += size.bytes;
     }
     const auto words = static_cast<std::uint32_t>((at - place) / 4);
     std::byte* const row = payload_ + layout_.row(group);
@@ -89,23 +95,12 @@ class PayloadWriter {
              group_checksum(sums, words, payload_ + layout_.size(first),
                             static_cast<unsigned>(layout_.group_end(group) - first)));
     complete(group, words);
-  }
-
-  // Returns its bytes.
-  std::uint64_t write_chunk(std::uint64_t chunk, const Box& box, const Box& next, EncodeSpace& space,
-                            std::uint64_t at) {
-    const std::uint64_t bytes = 4 * std::uint64_t{encode_(coding_, box, next, data_, space, payload_ + at)};
-    store_le(payload_ + layout_.size(chunk), static_cast<std::uint16_t>(bytes / 4));
-    if (bytes != 0) return bytes;
-    for (RowWalk row(box); !row.is_done(); row.next())
-      std::memcpy(payload_ + at + row.position() * sizeof(T), data_ + row.data() * sizeof(T),
-                  box.row() * sizeof(T));
-    return box.count() * sizeof(T);
+    return Status();
   }
 
   // Where the group has room if all in front of it are raw.
   std::uint64_t last_resort(std::uint64_t group) const {
-    return layout_.data + grid_.values_before(group * kGroup) * sizeof(T);
+    return layout_.data + grid_.values_before(group * kGroup) * value_bytes_;
   }
 
   // Where to write the group.
@@ -138,11 +133,11 @@ class PayloadWriter {
     return all;
   }
 
-  const Coding<T>& coding_;
   const Grid& grid_;
   const Layout layout_;
-  const EncodeChunk<T> encode_;
-  const std::byte* const data_;
+  const double step_;
+  const std::uint64_t value_bytes_;
+  Source& source_;
   std::byte* const payload_;
   const WriterSpace space_;
   std::mutex guard_;

@@ -81,8 +81,9 @@ HostCoded code_on_host(const Case& one) {
   const auto footprint = *homcomp::footprint(one.encoding, one.plan, 1);
   std::vector<std::byte> scratch(footprint.encode_scratch);
   coded.payload.resize(footprint.max_payload);
-  homcomp::encode(one.encoding, one.plan, homcomp::kernels(), one.data, coded.payload, scratch,
-                  &coded.encoded, 1);
+  EXPECT_TRUE(homcomp::encode(one.encoding, one.plan, homcomp::kernels(), one.data, coded.payload, scratch,
+                              &coded.encoded, 1)
+                  .ok());
   if (coded.encoded.bytes == Codec::kIncompressible) return coded;
   coded.payload.resize(coded.encoded.bytes);
   coded.values.resize(one.data.size());

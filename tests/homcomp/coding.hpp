@@ -25,7 +25,8 @@ inline Payload make_payload(const Sample& sample, double bound, const homcomp::P
   const Footprint needs = *homcomp::footprint(encoding, plan, threads);
   Payload payload(needs.max_payload), scratch(needs.encode_scratch);
   Encoded encoded;
-  homcomp::encode(encoding, plan, kernels, sample.bytes(), payload, scratch, &encoded, threads);
+  EXPECT_TRUE(
+      homcomp::encode(encoding, plan, kernels, sample.bytes(), payload, scratch, &encoded, threads).ok());
   payload.resize(encoded.bytes == Codec::kIncompressible ? 0 : encoded.bytes);
   return payload;
 }
