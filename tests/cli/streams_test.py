@@ -82,7 +82,13 @@ class Streams(Case):
             self.homz("decompress", "s", "all", "--force")
             whole = self.read("all")
             run = self.json("decompress", "s", "part", "--region", "1:3,39,45:", "--force")
-            self.assertEqual(run["datasets"][0]["shape"], [2, 1, 5])
+            part = run["datasets"][0]
+            self.assertEqual(part["shape"], [2, 1, 5])
+            self.assertEqual((part["original_bytes"], run["output_bytes"]), (40, 40))
+            self.assertEqual((part["stored_bytes"], part["ratio"], run["ratio"]), (None, None, None))
+            whole_facts = self.json("info", "s")
+            self.assertEqual(part["part_of"], {"first": [1, 39, 45]} | {
+                key: whole_facts[key] for key in ("shape", "original_bytes", "stored_bytes", "ratio")})
             wanted = [whole[(z * 40 + 39) * 50 + x] for z in (1, 2) for x in range(45, 50)]
             self.assertEqual(list(self.read("part")), list(wanted), codec)
             self.homz("decompress", "s", "part", "--region=:,:,:", "--force")

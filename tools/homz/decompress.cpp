@@ -22,7 +22,10 @@ namespace {
 constexpr const char* kExamples = R"(Examples:
   homz decompress field.homz field.f32
   homz decompress field.homz part.f32 --region 0:10,5:50,:
-  homz decompress small.h5 plain.h5)";
+  homz decompress small.h5 plain.h5
+
+With --region, the JSON report has the field's shape, sizes and ratio under "part_of"; what the part alone takes in the
+stream is not known: its "stored_bytes" and "ratio" are null.)";
 
 struct Arguments {
   std::string input, output;
@@ -42,6 +45,14 @@ struct Task {
 struct Restored {
   Decompressed decoded;
   Field field;
+  std::optional<Region> region;
+};
+
+// The report, and of a region what it is a part of.
+struct Outcome {
+  FileReport report;
+  std::optional<Region> region;
+  std::optional<DatasetReport> whole;
 };
 
 Result<Restored> decode(const Task& task, ConstBytes stream) {
@@ -51,18 +62,18 @@ Result<Restored> decode(const Task& task, ConstBytes stream) {
     auto decoded = task.space == Space::host ? decompress(registry(), stream, host(task.threads))
                                              : gpu::decompress(registry(), stream);
     if (!decoded.ok()) return decoded.status();
-    return Restored{std::move(*decoded), header.field};
+    return Restored{std::move(*decoded), header.field, std::nullopt};
   }
   HOMZ_ASSIGN(const Region region, parse_region(task.given.region.text, header.field));
   HOMZ_ASSIGN(const Field part, field_of(region, header.field));
   HOMZ_ASSIGN(const OpenStream open, open_stream(registry(), stream, host(task.threads)));
   HOMZ_TRY(check_limit(open.region_scratch_bytes == 0 ? part.bytes() : header.field.bytes(), task.limit));
   HOMZ_ASSIGN(Decompressed decoded, decompress_region(registry(), stream, region, host(task.threads)));
-  return Restored{std::move(decoded), part};
+  return Restored{std::move(decoded), part, region};
 }
 
-Result<FileReport> decompress_stream(const Task& task, const InputFile& input, OutputFile& output,
-                                     Progress& progress) {
+Result<Outcome> decompress_stream(const Task& task, const InputFile& input, OutputFile& output,
+                                  Progress& progress) {
   HOMZ_ASSIGN(const Buffer stream, input.read_all(progress));
   progress.begin("decompressing", 0);
   auto restored = decode(task, stream.bytes());
@@ -71,24 +82,44 @@ Result<FileReport> decompress_stream(const Task& task, const InputFile& input, O
   const Bytes data = restored->decoded.data.bytes();
   if (header.big_endian_origin) swap_bytes(header.field.dtype, data, task.threads);
   HOMZ_TRY(output.write(data, progress));
+  Outcome outcome;
+  if (restored->region) outcome.whole = report_of(header, input.path());
+  outcome.region = restored->region;
   header.field = restored->field;
-  FileReport report;
-  report.datasets.push_back(report_of(header, input.path()));
-  report.input_bytes = input.size();
-  report.output_bytes = data.size();
-  return report;
+  outcome.report.datasets.push_back(report_of(header, input.path()));
+  outcome.report.input_bytes = input.size();
+  outcome.report.output_bytes = data.size();
+  return outcome;
 }
 
 // HDF5 passes through memory in parts: without a limit given, any size is fine.
-Result<FileReport> decompress_hdf5(const InputFile& input, OutputFile& output, unsigned threads,
-                                   std::optional<std::uint64_t> limit, Progress& progress) {
+Result<Outcome> decompress_hdf5(const InputFile& input, OutputFile& output, unsigned threads,
+                                std::optional<std::uint64_t> limit, Progress& progress) {
   std::uint64_t known_total = 0;
-  return hdf5::decompress_file(input.path(), output.temporary(), threads, limit.value_or(UINT64_MAX),
-                               [&](std::uint64_t done, std::uint64_t total) {
-                                 if (total != known_total)
-                                   progress.begin("decompressing", known_total = total);
-                                 progress.update(done);
-                               });
+  auto report = hdf5::decompress_file(input.path(), output.temporary(), threads, limit.value_or(UINT64_MAX),
+                                      [&](std::uint64_t done, std::uint64_t total) {
+                                        if (total != known_total)
+                                          progress.begin("decompressing", known_total = total);
+                                        progress.update(done);
+                                      });
+  if (!report.ok()) return report.status();
+  return Outcome{std::move(*report), std::nullopt, std::nullopt};
+}
+
+// A part has no stored size of its own, so no ratio either; that of the whole stream stands apart.
+Json report_json(const Outcome& outcome, const Arguments& given) {
+  Json json = json_of(outcome.report, given.input, given.output);
+  if (!outcome.region) return json;
+  const DatasetReport& whole = *outcome.whole;
+  const auto first = outcome.region->first.begin();
+  Json& part = json["datasets"][0];
+  part["part_of"] = {{"first", std::vector(first, first + static_cast<std::ptrdiff_t>(whole.shape.size()))},
+                     {"shape", whole.shape},
+                     {"original_bytes", whole.original_bytes},
+                     {"stored_bytes", whole.stored_bytes},
+                     {"ratio", json_ratio(whole.original_bytes, whole.stored_bytes)}};
+  part["stored_bytes"] = part["ratio"] = json["ratio"] = nullptr;
+  return json;
 }
 
 std::string summary(const FileReport& report) {
@@ -109,16 +140,16 @@ Result<Task> understand(const Arguments& given) {
 Result<Exit> do_it(const Task& task, const InputFile& input, Content content, OutputFile& output) {
   const Arguments& given = task.given;
   Progress progress(given.quiet || given.json);
-  HOMZ_ASSIGN(const FileReport report,
-              content == Content::hdf5 ? decompress_hdf5(input, output, task.threads, task.limit, progress)
-                                       : decompress_stream(task, input, output, progress));
+  HOMZ_ASSIGN(const Outcome outcome, content == Content::hdf5
+                                         ? decompress_hdf5(input, output, task.threads, task.limit, progress)
+                                         : decompress_stream(task, input, output, progress));
   HOMZ_TRY(output.commit());
   progress.clear();
-  print_warnings(report);
+  print_warnings(outcome.report);
   if (given.json)
-    print_json(json_of(report, given.input, given.output));
+    print_json(report_json(outcome, given));
   else if (!given.quiet)
-    print(summary(report));
+    print(summary(outcome.report));
   return kOk;
 }
 
