@@ -60,7 +60,7 @@ class ChunkDecoder {
     if (whole_vectors)
       order == 0 ? sum_rows<0>(fronts) : order == 1 ? sum_rows<1>(fronts) : sum_rows<2>(fronts);
     else
-      sum_by_value();
+      undo_differences<V>(quanta_, box_, reader_.orders());
     Cursor cursor(box_);
     for (unsigned block = 0; block < blocks_; ++block)
       if (!write_values(cursor, block, Block<V>::load(quanta_ + kBlock * block))) return false;
@@ -185,23 +185,6 @@ class ChunkDecoder {
         V::store(at + x, values);
       }
     }
-  }
-
-  // The same for rows of other lengths.
-  void sum_by_value() {
-    const Orders& orders = reader_.orders();
-    const auto front = static_cast<std::uint32_t>(orders.front_x());
-    std::uint32_t* const values = quanta_;
-    for (unsigned at = 0; at < count_ && orders.x != 0; at += box_.row()) {
-      std::uint32_t slope = 0, sum = front;
-      for (unsigned i = at; i < at + box_.row(); ++i) {
-        slope = values[i] + (orders.x == 2 ? slope : 0);
-        sum += slope;
-        values[i] = sum;
-      }
-    }
-    if (orders.offset() != 0) add_everywhere<V>(values, count_, static_cast<std::uint32_t>(orders.offset()));
-    undo_planes_and_rows<V>(values, box_, orders);
   }
 
   // ---- Values

@@ -100,4 +100,21 @@ void undo_planes_and_rows(std::uint32_t* quanta, const Box& box, const Orders& o
       undo_difference<V>(quanta + at, box.slab(), box.plane(), front_z);
 }
 
+// Along all axes, of rows of any length: residuals become quanta.
+template <class V>
+void undo_differences(std::uint32_t* values, const Box& box, const Orders& orders) {
+  const auto front = static_cast<std::uint32_t>(orders.front_x());
+  for (unsigned at = 0; at < box.count() && orders.x != 0; at += box.row()) {
+    std::uint32_t slope = 0, sum = front;
+    for (unsigned i = at; i < at + box.row(); ++i) {
+      slope = values[i] + (orders.x == 2 ? slope : 0);
+      sum += slope;
+      values[i] = sum;
+    }
+  }
+  if (orders.offset() != 0)
+    add_everywhere<V>(values, box.count(), static_cast<std::uint32_t>(orders.offset()));
+  undo_planes_and_rows<V>(values, box, orders);
+}
+
 }  // namespace homz::homcomp

@@ -1,6 +1,7 @@
 // The kernels for AVX-512.
 #if defined(__x86_64__)
 // All that is shared with other files stands in front of the part for AVX-512: see target.hpp.
+#include "codecs/homcomp/chunk_head.hpp"
 #include "codecs/homcomp/kernels.hpp"
 #include "codecs/homcomp/rows.hpp"
 #include "codecs/simd/portable.hpp"

@@ -57,6 +57,24 @@ struct Avx2 {
   }
   static Vec last(Vec value) { return vec(_mm256_permutevar8x32_epi32(raw(value), _mm256_set1_epi32(7))); }
 
+  static void transpose(Vec (&rows)[kLanes]) {
+    __m256i quads[kLanes];  // 4j + i: column i (and 4 + i) of rows 4j to 4j + 3
+    for (unsigned j = 0; j < kLanes; j += 4) {
+      const __m256i low01 = _mm256_unpacklo_epi32(raw(rows[j]), raw(rows[j + 1]));
+      const __m256i high01 = _mm256_unpackhi_epi32(raw(rows[j]), raw(rows[j + 1]));
+      const __m256i low23 = _mm256_unpacklo_epi32(raw(rows[j + 2]), raw(rows[j + 3]));
+      const __m256i high23 = _mm256_unpackhi_epi32(raw(rows[j + 2]), raw(rows[j + 3]));
+      quads[j] = _mm256_unpacklo_epi64(low01, low23);
+      quads[j + 1] = _mm256_unpackhi_epi64(low01, low23);
+      quads[j + 2] = _mm256_unpacklo_epi64(high01, high23);
+      quads[j + 3] = _mm256_unpackhi_epi64(high01, high23);
+    }
+    for (unsigned i = 0; i < 4; ++i) {
+      rows[i] = vec(_mm256_permute2x128_si256(quads[i], quads[4 + i], 0x20));
+      rows[4 + i] = vec(_mm256_permute2x128_si256(quads[i], quads[4 + i], 0x31));
+    }
+  }
+
   using Doubt = Vec;  // lanes of ones
   static bool is_any(Doubt doubt) { return _mm256_testz_si256(raw(doubt), raw(doubt)) == 0; }
   static std::uint32_t mask_of(Doubt doubt) { return negative(doubt); }

@@ -46,6 +46,30 @@ struct Avx512 {
   static Vec shift_in(Vec before, Vec value) { return vec(_mm512_alignr_epi32(raw(value), raw(before), 15)); }
   static Vec last(Vec value) { return vec(_mm512_permutexvar_epi32(_mm512_set1_epi32(15), raw(value))); }
 
+  static void transpose(Vec (&rows)[kLanes]) {
+    __m512i quads[kLanes];  // 4j + i: columns i, 4 + i, 8 + i and 12 + i of rows 4j to 4j + 3
+    for (unsigned j = 0; j < kLanes; j += 4) {
+      const __m512i low01 = _mm512_unpacklo_epi32(raw(rows[j]), raw(rows[j + 1]));
+      const __m512i high01 = _mm512_unpackhi_epi32(raw(rows[j]), raw(rows[j + 1]));
+      const __m512i low23 = _mm512_unpacklo_epi32(raw(rows[j + 2]), raw(rows[j + 3]));
+      const __m512i high23 = _mm512_unpackhi_epi32(raw(rows[j + 2]), raw(rows[j + 3]));
+      quads[j] = _mm512_unpacklo_epi64(low01, low23);
+      quads[j + 1] = _mm512_unpackhi_epi64(low01, low23);
+      quads[j + 2] = _mm512_unpacklo_epi64(high01, high23);
+      quads[j + 3] = _mm512_unpackhi_epi64(high01, high23);
+    }
+    for (unsigned i = 0; i < 4; ++i) {
+      const __m512i even03 = _mm512_shuffle_i32x4(quads[i], quads[4 + i], 0x88);
+      const __m512i odd03 = _mm512_shuffle_i32x4(quads[i], quads[4 + i], 0xdd);
+      const __m512i even47 = _mm512_shuffle_i32x4(quads[8 + i], quads[12 + i], 0x88);
+      const __m512i odd47 = _mm512_shuffle_i32x4(quads[8 + i], quads[12 + i], 0xdd);
+      rows[i] = vec(_mm512_shuffle_i32x4(even03, even47, 0x88));
+      rows[4 + i] = vec(_mm512_shuffle_i32x4(odd03, odd47, 0x88));
+      rows[8 + i] = vec(_mm512_shuffle_i32x4(even03, even47, 0xdd));
+      rows[12 + i] = vec(_mm512_shuffle_i32x4(odd03, odd47, 0xdd));
+    }
+  }
+
   using Doubt = __mmask16;
   static bool is_any(Doubt doubt) { return doubt != 0; }
   static std::uint32_t mask_of(Doubt doubt) { return wide(doubt); }

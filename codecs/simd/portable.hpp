@@ -74,6 +74,15 @@ struct Portable {
   }
   static Vec last(Vec value) { return all(value[kLanes - 1]); }  // in every lane
 
+  static void transpose(Vec (&rows)[kLanes]) {  // lane i of row j becomes lane j of row i
+    for (unsigned i = 0; i < kLanes; ++i)
+      for (unsigned j = 0; j < i; ++j) {
+        const std::uint32_t kept = rows[i][j];
+        rows[i][j] = rows[j][i];
+        rows[j][i] = kept;
+      }
+  }
+
   // A mask in the form that comparisons give it in; Doubts can be united by |.
   using Doubt = std::uint32_t;
   static bool is_any(Doubt doubt) { return doubt != 0; }
