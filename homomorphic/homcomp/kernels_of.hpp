@@ -1,0 +1,21 @@
+// The kernels of a set of vector primitives.
+#pragma once
+
+#include "homomorphic/homcomp/chunk_content.hpp"
+#include "homomorphic/homcomp/chunk_sum.hpp"
+
+namespace homz::homcomp {
+
+template <class V, class T>
+ChunkResult combine_chunks(const Linear<T>& linear, const Box& box, std::span<const ChunkRef> chunks,
+                           SumSpace& space, std::byte* to) {
+  return ChunkSum<V, T>(linear, box, chunks, space).write(to);
+}
+
+template <class V>
+constexpr SumKernels sum_kernels_of(std::string_view name) {
+  return SumKernels{name, sizeof(BlockReader<V>), &combine_chunks<V, float>, &combine_chunks<V, double>,
+                    &read_content<V>};
+}
+
+}  // namespace homz::homcomp
