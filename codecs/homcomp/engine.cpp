@@ -166,7 +166,7 @@ Status encode(const Encoding& encoding, const Plan& plan, const Kernels& kernels
   HOMZ_TRY(with_dtype(encoding.field.dtype, [&](auto zero) {
     return encode_as<decltype(zero)>(encoding, plan, kernels, data, payload, scratch, encoded, threads);
   }));
-  if (encoded->bytes > data.size()) encoded->bytes = Codec::kIncompressible;
+  if (encoded->bytes > data.size() && !encoding.always_coded) encoded->bytes = Codec::kIncompressible;
   return Status();
 }
 

@@ -1,10 +1,12 @@
 // The linear combination of chunks that stand at the same place: as bit planes where all that is needed are
-// the residuals, value by value otherwise. Both give the same residuals. A template over the vector primitives V.
+// the residuals, value by value otherwise. Both give the same residuals. A template over the vector
+// primitives V.
 #pragma once
 
 #include "codecs/homcomp/chunk_writer.hpp"
 #include "homomorphic/homcomp/kernels.hpp"
 #include "homomorphic/homcomp/plane_sum.hpp"
+#include "homomorphic/homcomp/value_writer.hpp"
 
 namespace homz::homcomp {
 
@@ -96,8 +98,12 @@ class ChunkSum {
   [[gnu::always_inline]] inline bool add_operand(std::size_t operand, unsigned first, unsigned lanes,
                                                  PlaneSum<V>& sum, std::uint32_t* fill) {
     BlockReader<V>& reader = readers_[operand];
-    std::uint32_t sparse[V::kLanes][2];
-    PlaneWords blocks[V::kLanes] = {};
+    std::uint32_t sparse[V::kLanes][V::kLanes];
+    PlaneWords blocks[V::kLanes];
+    for (unsigned lane = lanes; lane < V::kLanes; ++lane) {
+      std::memset(sparse[lane], 0, sizeof(sparse[lane]));
+      blocks[lane] = {reinterpret_cast<const std::byte*>(sparse[lane]), 1, sizeof(sparse[lane])};
+    }
     unsigned widest = 1;
     for (unsigned lane = 0; lane < lanes; ++lane) {
       if (!reader.read(first + lane, sparse[lane], blocks[lane])) return false;
@@ -105,8 +111,7 @@ class ChunkSum {
       if (has_masks_ && reader.is_masked(first + lane)) fill[lane] |= reader.fill(first + lane);
     }
     PlaneBatch<V> batch;
-    const ConstBytes chunk = chunks_[operand].bytes;
-    batch.load(blocks, widest, chunk.data() + chunk.size());
+    batch.load(blocks, widest);
     sum.add(batch, widest, factor(operand) == 1 ? 0 : ~0u);
     return true;
   }
@@ -159,21 +164,15 @@ class ChunkSum {
     }
     for (unsigned block = 0; block < blocks_; ++block) space_.exact[block] &= ~space_.fill[block];
     finish_values();
-    if (!any_raw_) {
-      write_residuals();
-      result.has_exact = exact_count_ != 0;
-      result.words = assemble(to);
-      if (result.words != 0) return result;
-    }
-    result.has_exact = true;
-    write_raw(to);
-    return result;
+    return ValueWriter<V, T>(space_, count_).write(orders_, range_, any_raw_, to);
   }
 
   T value(unsigned i) const { return load_value<T>(space_.values + i * sizeof(T)); }
   void set_value(unsigned i, T x) { store_value(space_.values + i * sizeof(T), x); }
   std::uint32_t valid(unsigned block) const { return first_bits(count_ - kBlock * block); }
-  static bool is_set(const std::uint32_t* mask, unsigned i) { return (mask[i / kBlock] >> i % kBlock & 1) != 0; }
+  static bool is_set(const std::uint32_t* mask, unsigned i) {
+    return (mask[i / kBlock] >> i % kBlock & 1) != 0;
+  }
 
   // Operands add up in order; the first is not added to a 0, which would lose the sign of a -0.
   void add_value(std::size_t operand, unsigned i, T x) {
@@ -239,7 +238,8 @@ class ChunkSum {
       if (is_set(space_.fill, i)) {
         set_value(i, value_of<T>(linear_.fill));
       } else if (is_set(space_.exact, i)) {
-        set_value(i, linear_.scale * (linear_.shift == 0 ? value(i) : value(i) + linear_.shift_value));
+        const T sum = linear_.shift == 0 ? value(i) : value(i) + linear_.shift_value;
+        set_value(i, any_nan_alike(linear_.scale * sum));
       } else {
         const std::int64_t quantum = space_.quanta[i] + linear_.shift;
         set_value(i, static_cast<T>(quantum) * linear_.scaled_step);
@@ -252,42 +252,11 @@ class ChunkSum {
     range_ = bit_width(reach);
   }
 
-  void write_residuals() {
-    const std::uint32_t* const residuals = space_.encode.quanta;
-    ChunkParts<V> parts(space_.encode);
-    exact_count_ = 0;
-    has_masks_ = false;
-    for (unsigned block = 0; block < blocks_; ++block) {
-      const std::uint32_t fill = space_.fill[block], exact = space_.exact[block];
-      const std::uint32_t* const at = residuals + kBlock * block;
-      const unsigned width = bit_width(Block<V>::load(at).magnitudes().union_of());
-      has_masks_ |= (fill | exact) != 0;
-      exact_count_ += count_bits(exact);
-      codes_[block] = static_cast<std::byte>(kAllFill);
-      if (width == 0 && fill == valid(block)) continue;
-      std::uint8_t code = 0;
-      if (fill != 0) parts.add_word(fill), code |= kFillMask;
-      if (exact != 0) parts.add_word(exact), code |= kExactMask;
-      codes_[block] = static_cast<std::byte>(code | parts.add_residuals(at, width));
-    }
-    parts_ = parts;
-  }
-
-  void write_raw(std::byte* to) {
-    for (unsigned i = 0; i < count_; ++i) store_value(to + i * sizeof(T), value(i));
-  }
-
-  // ---- The chunk
+  // ---- The chunk as a sum of planes
 
   std::uint32_t assemble(std::byte* to) {
     const ChunkWriter<V> chunk(orders_, range_, codes_, blocks_, has_masks_);
-    const unsigned value_bytes = exact_count_ * sizeof(T);
-    const unsigned size = chunk.write(space_.encode, parts_, value_bytes, count_ * sizeof(T), to);
-    if (size == 0 || exact_count_ == 0) return size / 4;
-    for (unsigned block = 0; block < blocks_; ++block)
-      for (std::uint32_t bits = space_.exact[block]; bits != 0; bits &= bits - 1, to += sizeof(T))
-        store_value(to, value(kBlock * block + static_cast<unsigned>(std::countr_zero(bits))));
-    return size / 4;
+    return chunk.write(space_.encode, parts_, 0, count_ * sizeof(T), to) / 4;
   }
 
   const Linear<T>& linear_;
@@ -297,7 +266,7 @@ class ChunkSum {
   BlockReader<V>* const readers_;
   const unsigned count_, blocks_;
   Orders orders_;
-  unsigned range_ = 0, exact_count_ = 0;
+  unsigned range_ = 0;
   bool any_raw_ = false, orders_differ_ = false, has_masks_ = false, has_exact_ = false;
   bool may_overflow_ = false, is_plain_ = true;
   ChunkParts<V> parts_;

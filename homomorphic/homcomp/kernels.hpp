@@ -39,6 +39,11 @@ template <class T>
 using CombineChunks = ChunkResult (*)(const Linear<T>&, const Box& box, std::span<const ChunkRef> chunks,
                                       SumSpace& space, std::byte* to);
 
+// Writes the lesser or the greater of two chunks' values. Of `linear` counts what is of the operands.
+template <class T>
+using ExtremumOfChunks = ChunkResult (*)(const Linear<T>&, bool greatest, const Box& box, const ChunkRef& a,
+                                         const ChunkRef& b, SumSpace& space, std::byte* to);
+
 // What a chunk holds, in the order of its box.
 struct ChunkContent {
   alignas(64) std::uint32_t quanta[kChunk];
@@ -56,6 +61,8 @@ struct SumKernels {
   std::size_t reader_bytes;
   CombineChunks<float> combine_f32;
   CombineChunks<double> combine_f64;
+  ExtremumOfChunks<float> extremum_f32;
+  ExtremumOfChunks<double> extremum_f64;
   ReadChunk read;
 
   template <class T>
@@ -64,6 +71,13 @@ struct SumKernels {
       return combine_f32;
     else
       return combine_f64;
+  }
+  template <class T>
+  ExtremumOfChunks<T> extremum() const {
+    if constexpr (sizeof(T) == 4)
+      return extremum_f32;
+    else
+      return extremum_f64;
   }
 };
 

@@ -21,4 +21,12 @@ struct Linear {
   BitsOf<T> fill;
 };
 
+// Machines differ in the bits of a NaN that they compute: all are this one.
+template <class T>
+HOMZ_HD inline T any_nan_alike(T x) {
+  if (x == x) return x;
+  return value_of<T>(sizeof(T) == 4 ? static_cast<BitsOf<T>>(0x7fc00000u)
+                                    : static_cast<BitsOf<T>>(0x7ff8000000000000u));
+}
+
 }  // namespace homz::homcomp

@@ -1,5 +1,5 @@
-// The sum of blocks as bit planes: a ripple-carry adder, one vector lane a block, 32 values a lane. A template
-// over the vector primitives V.
+// The sum of blocks as bit planes: a ripple-carry adder, one vector lane a block, 32 values a lane. A
+// template over the vector primitives V.
 #pragma once
 
 #include <array>
@@ -9,8 +9,8 @@
 
 namespace homz::homcomp {
 
-// As many blocks as a vector has lanes, with the k-th words of all of them in a vector: first the sign planes,
-// then magnitude planes, least significant first.
+// As many blocks as a vector has lanes, with the k-th words of all of them in a vector: first the sign
+// planes, then magnitude planes, least significant first.
 template <class V>
 class PlaneBatch {
  public:
@@ -20,11 +20,11 @@ class PlaneBatch {
   Vec& word(unsigned k) { return rows_[k / kLanes][k % kLanes]; }
   const Vec& word(unsigned k) const { return rows_[k / kLanes][k % kLanes]; }
 
-  // `widest`: of the blocks. Nothing from `end` on is read.
-  void load(const PlaneWords (&blocks)[kLanes], unsigned widest, const std::byte* end) {
+  // `widest`: of the blocks.
+  void load(const PlaneWords (&blocks)[kLanes], unsigned widest) {
     for (unsigned group = 0; group * kLanes <= widest; ++group) {
       for (unsigned lane = 0; lane < kLanes; ++lane)
-        rows_[group][lane] = load_words(blocks[lane], group * kLanes, end);
+        rows_[group][lane] = load_words(blocks[lane], group * kLanes);
       V::transpose(rows_[group]);
     }
   }
@@ -39,12 +39,12 @@ class PlaneBatch {
   static constexpr unsigned kGroups = (1 + kBlock + kLanes - 1) / kLanes;
 
   // Words of a block from `first` on, zeros behind its last.
-  static Vec load_words(const PlaneWords& block, unsigned first, const std::byte* end) {
+  static Vec load_words(const PlaneWords& block, unsigned first) {
     const unsigned have = 1 + block.width;
     if (have <= first) return V::all(0);
     const unsigned count = have - first < kLanes ? have - first : kLanes;
     const std::byte* const from = block.words + 4 * first;
-    if (end - from >= static_cast<std::ptrdiff_t>(4 * kLanes)) [[likely]]
+    if (block.readable >= 4 * (first + kLanes)) [[likely]]
       return V::load(reinterpret_cast<const std::uint32_t*>(from)) & V::load(kMask.data() + kLanes - count);
     std::uint32_t together[kLanes] = {};
     std::memcpy(together, from, 4 * count);
@@ -60,8 +60,8 @@ class PlaneBatch {
   Vec rows_[kGroups][kLanes];
 };
 
-// In two's complement modulo 2^32. With x = m xor s for magnitude bits m and signs s, a negative number is x + 1:
-// so every term costs one pass of full adders whose first carry is its sign.
+// In two's complement modulo 2^32. With x = m xor s for magnitude bits m and signs s, a negative number is x
+// + 1: so every term costs one pass of full adders whose first carry is its sign.
 template <class V>
 class PlaneSum {
  public:
