@@ -50,8 +50,8 @@ struct EncoderSpace {
   WriterSpace writer;
   EncodeSpace* encoders;
 
-  EncoderSpace(Arena& arena, const Grid& grid, unsigned threads)
-      : writer(arena, grid, threads), encoders(arena.take<EncodeSpace>(writer.workers)) {}
+  EncoderSpace(Arena& arena, const Grid& grid, std::uint64_t value_bytes, unsigned threads)
+      : writer(arena, grid, value_bytes, threads), encoders(arena.take<EncodeSpace>(writer.workers)) {}
 };
 
 template <class T>
@@ -63,7 +63,7 @@ Status encode_as(const Encoding& encoding, const Plan& plan, const Kernels& kern
   const Coding<T> coding = coding_of(encoding, step);
   const Grid grid(encoding.field.without_unit_extents(), plan.dim);
   Arena arena(scratch);
-  const EncoderSpace space(arena, grid, threads);
+  const EncoderSpace space(arena, grid, sizeof(T), threads);
   Values<T> values(coding, grid, kernels.encode<T>(), data.data(), space.encoders);
   return PayloadWriter(grid, static_cast<double>(step), sizeof(T), values, payload.data(), space.writer)
       .write(encoded);
@@ -182,7 +182,7 @@ Result<Footprint> footprint(const Encoding& encoding, const Plan& plan, unsigned
                                                         to_string(field.dtype)));
   }
   Arena arena;
-  EncoderSpace(arena, grid, threads);
+  EncoderSpace(arena, grid, size_of(field.dtype), threads);
   return Footprint{layout.data + 4 * layout.chunks, layout.data + field.bytes(), arena.needed(), 0};
 }
 
