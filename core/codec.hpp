@@ -34,6 +34,9 @@ struct Encoding {
   std::optional<std::uint64_t>
       fill_bits;  // values with this bit pattern return bit for bit and cost next to nothing
   CodecParams params{};
+  // Not of the payload's content: a payload is wanted even if it is larger than the data, which then may take
+  // up to max_payload. Codecs that never make one report kIncompressible all the same.
+  bool always_coded = false;
 };
 
 // Bytes. The payload of any data lies between the two bounds.

@@ -60,7 +60,7 @@ void copy(ConstBytes from, Bytes to, unsigned threads) {
 }
 
 Encoding encoding_of(const StreamHeader& header) {
-  return Encoding{header.field, header.abs_error, header.fill_bits, header.params};
+  return Encoding{header.field, header.abs_error, header.fill_bits, header.params, false};
 }
 
 StreamHeader header_of(const Compression& compression) {
@@ -92,11 +92,16 @@ bool codec_applies(const StreamHeader& header, const CodecInfo& info) {
 }
 
 // The codec's payload, if it is of use.
-Status code_payload(const Codec& codec, ConstBytes data, Bytes payload, Bytes scratch, StreamHeader* header,
-                    Exec exec) {
+Status code_payload(const Codec& codec, bool always, ConstBytes data, Bytes payload, Bytes scratch,
+                    StreamHeader* header, Exec exec) {
   Encoded encoded;
-  HOMZ_TRY(codec.encode(encoding_of(*header), data, payload, scratch, &encoded, exec));
-  if (encoded.bytes == Codec::kIncompressible) return Status();
+  Encoding encoding = encoding_of(*header);
+  encoding.always_coded = always;
+  HOMZ_TRY(codec.encode(encoding, data, payload, scratch, &encoded, exec));
+  if (encoded.bytes == Codec::kIncompressible)
+    return always ? Status(Code::unsupported, fmt::format("codec {} does not code all data: use homcomp",
+                                                          codec.info().name))
+                  : Status();
   header->representation = Representation::coded;
   header->payload_bytes = encoded.bytes;
   header->payload_checksum = codec.takes_sums() ? encoded.sums.finish(encoded.bytes)
@@ -107,12 +112,14 @@ Status code_payload(const Codec& codec, ConstBytes data, Bytes payload, Bytes sc
 Status store_payload(const Compression& compression, ConstBytes data, Bytes payload, Bytes scratch,
                      StreamHeader* header, Exec exec) {
   const Codec& codec = *compression.choice.codec;
+  if (compression.always_coded && codec_applies(*header, codec.info()))
+    return code_payload(codec, true, data, payload, scratch, header, exec);
   header->representation = Representation::constant;
   if (!encode_constant(header->field, header->fill_bits, data, payload, scratch, &header->payload_bytes,
                        exec.threads)) {
     header->representation = Representation::stored;
     if (codec_applies(*header, codec.info()))
-      HOMZ_TRY(code_payload(codec, data, payload, scratch, header, exec));
+      HOMZ_TRY(code_payload(codec, false, data, payload, scratch, header, exec));
     if (header->representation == Representation::coded) return Status();
     header->payload_bytes = data.size();
     copy(data, payload, exec.threads);
@@ -162,6 +169,8 @@ Result<StreamFootprint> find_footprint(const Compression& compression, Exec exec
   HOMZ_TRY(require_space(exec));
   HOMZ_TRY(check_compression(compression));
   HOMZ_TRY(require_coder(*compression.choice.codec, exec));
+  if (compression.always_coded && exec.space == Space::device)
+    return Status(Code::unsupported, "always_coded is for the host in this version");
   const StreamHeader header = header_of(compression);
   Footprint codec_needs;
   if (codec_applies(header, compression.choice.codec->info())) {

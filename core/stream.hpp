@@ -29,6 +29,9 @@ struct Compression {
   ErrorBound requested;  // recorded in the header
   std::optional<std::uint64_t> fill_bits;
   bool big_endian_origin = false;
+  // No constant and no stored values instead of what the codec makes, so that arithmetic on streams
+  // (homomorphic/) finds quanta whatever the data. Error, if the codec cannot: unsupported.
+  bool always_coded = false;
 };
 
 struct StreamFootprint {

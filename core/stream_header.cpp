@@ -39,6 +39,7 @@ enum At : std::size_t {
 
 constexpr std::uint16_t kHasFill = 1;
 constexpr std::uint16_t kBigEndianOrigin = 2;
+constexpr std::uint16_t kOrderMatters = 1;  // ignorable
 constexpr std::uint16_t kKnownRequired = kHasFill | kBigEndianOrigin;
 
 template <std::size_t N>
@@ -123,6 +124,7 @@ void store(const StreamHeader& header, HeaderBytes to) {
   base[kRepresentationAt] = static_cast<std::byte>(header.representation);
   store_le(base + kRequiredAt, static_cast<std::uint16_t>((header.fill_bits ? kHasFill : 0) |
                                                           (header.big_endian_origin ? kBigEndianOrigin : 0)));
+  store_le(base + kIgnorableAt, static_cast<std::uint16_t>(header.order_matters ? kOrderMatters : 0));
   for (unsigned i = 0; i < Field::kMaxRank; ++i) store_le(base + kExtentsAt + 8 * i, header.field.extents[i]);
   store_le(base + kAbsErrorAt, bits_of(header.abs_error));
   store_le(base + kRequestedAt, bits_of(header.requested.value));
@@ -170,6 +172,7 @@ Result<StreamHeader> load(ConstBytes stream) {
   if ((!header.fill_bits && fill_bits != 0) || (header.field.dtype == Dtype::f32 && fill_bits >> 32 != 0))
     return corrupt(fmt::format("fill value {:#x}", fill_bits));
   header.big_endian_origin = (required & kBigEndianOrigin) != 0;
+  header.order_matters = (load_le<std::uint16_t>(base + kIgnorableAt) & kOrderMatters) != 0;
   std::copy_n(base + kParamsAt, header.params.size(), header.params.begin());
   header.payload_bytes = load_le<std::uint64_t>(base + kPayloadBytesAt);
   header.payload_checksum = load_le<std::uint64_t>(base + kPayloadChecksumAt);

@@ -39,6 +39,9 @@ struct StreamHeader {
   ErrorBound requested;  // what the user asked for; abs_error follows from it
   std::optional<std::uint64_t> fill_bits;  // the bit pattern of the declared fill value in the field's type
   bool big_endian_origin = false;          // the data came from, and goes back to, big-endian bytes
+  // A result of arithmetic on streams that holds values outside of the quanta: in sums of it the order of the
+  // operands may matter.
+  bool order_matters = false;
   CodecParams params{};
   std::uint64_t payload_bytes = 0;
   std::uint64_t payload_checksum = 0;

@@ -11,8 +11,9 @@ namespace homz::homcomp {
 
 // A block as bit planes, where they stand.
 struct PlaneWords {
-  const std::byte* words;  // the sign plane, then `width` magnitude planes; none if the width is 0
-  unsigned width;
+  const std::byte* words;  // the sign plane, then `width` magnitude planes
+  unsigned width;          // 1 if there are only zeros
+  std::size_t readable;    // bytes
 };
 
 template <class V>
@@ -23,6 +24,7 @@ class BlockReader {
     count_ = count;
     const char* wrong = reader_.open(chunk, ceil_div(count, kBlock), value_bytes, has_fill);
     words_ = reader_.words;
+    end_ = chunk.data() + chunk.size();
     return wrong;
   }
 
@@ -59,16 +61,17 @@ class BlockReader {
     return true;
   }
 
-  // The same as planes; `sparse`: room for those of a sparse block.
-  [[gnu::always_inline]] inline bool read(unsigned block, std::uint32_t (&sparse)[2], PlaneWords& planes) {
+  // The same as planes. `sparse`: room for those of a sparse block, readable as a vector.
+  [[gnu::always_inline]] inline bool read(unsigned block, std::uint32_t (&sparse)[V::kLanes],
+                                          PlaneWords& planes) {
     const std::uint8_t code = reader_.code(block);
     if (code >= kAllFill && !read_masks(block, code)) return false;
     if (is_dense(code)) {
-      planes = {words_, width_of(code)};
+      planes = {words_, width_of(code), static_cast<std::size_t>(end_ - words_)};
       words_ += 4 * (1 + planes.width);
       return true;
     }
-    planes = {reinterpret_cast<const std::byte*>(sparse), 1};
+    planes = {reinterpret_cast<const std::byte*>(sparse), 1, sizeof(sparse)};
     return read_sparse((code & 63) == kAllFill ? 0 : code & 15, sparse[1], sparse[0]);
   }
 
@@ -106,6 +109,7 @@ class BlockReader {
   ChunkReader<V> reader_;
   unsigned count_ = 0;
   const std::byte* words_ = nullptr;
+  const std::byte* end_ = nullptr;                // of the chunk
   std::uint32_t fill_[kBlocks], exact_[kBlocks];  // masks of the blocks that have such
 };
 

@@ -129,20 +129,7 @@ class ChunkEncoder {
       if (exact != 0) parts.add_word(exact), code |= kExactMask;
       exact_count_ += count_bits(exact);
     }
-    Vec sizes[V::kVectors];
-    std::uint32_t signs = 0;
-    for (unsigned i = 0; i < V::kVectors; ++i) {
-      const Vec each = V::load(words_ + kBlock * block + i * V::kLanes);
-      signs |= V::negative(each) << i * V::kLanes;
-      sizes[i] = V::magnitude(each);
-    }
-    if (width > 1) {
-      parts.add_planes(signs, sizes, width);
-      return code | static_cast<std::uint8_t>(kDense + width);
-    }
-    std::uint32_t plane = 0;  // without a branch for those that are 0: it is as good as random
-    for (unsigned i = 0; i < V::kVectors; ++i) plane |= V::not_zero(sizes[i]) << i * V::kLanes;
-    return code | parts.add_sparse(plane, signs);
+    return code | parts.add_residuals(words_ + kBlock * block, width);
   }
 
   // ---- The chunk

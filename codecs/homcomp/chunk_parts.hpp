@@ -27,6 +27,30 @@ class ChunkParts {
     words_ += 4 * (1 + width);
   }
 
+  // The same from words at hand: any number of them, then as many as count.
+  void put_words(unsigned first, typename V::Vec words) {
+    V::store(reinterpret_cast<std::uint32_t*>(words_) + first, words);
+  }
+  void skip_words(unsigned count) { words_ += 4 * count; }
+
+  // A block of any width, that of its largest residual; returns its code.
+  [[gnu::always_inline]] inline std::uint8_t add_residuals(const std::uint32_t* residuals, unsigned width) {
+    typename V::Vec sizes[V::kVectors];
+    std::uint32_t signs = 0;
+    for (unsigned i = 0; i < V::kVectors; ++i) {
+      const typename V::Vec each = V::load(residuals + i * V::kLanes);
+      signs |= V::negative(each) << i * V::kLanes;
+      sizes[i] = V::magnitude(each);
+    }
+    if (width > 1) {
+      add_planes(signs, sizes, width);
+      return static_cast<std::uint8_t>(kDense + width);
+    }
+    std::uint32_t plane = 0;  // without a branch for those that are 0: it is as good as random
+    for (unsigned i = 0; i < V::kVectors; ++i) plane |= V::not_zero(sizes[i]) << i * V::kLanes;
+    return add_sparse(plane, signs);
+  }
+
   // A block whose only magnitude plane is `plane`; returns its code. One of zeros takes nothing, and has code
   // 0.
   std::uint8_t add_sparse(std::uint32_t plane, std::uint32_t signs) {

@@ -100,6 +100,22 @@ void undo_planes_and_rows(std::uint32_t* quanta, const Box& box, const Orders& o
       undo_difference<V>(quanta + at, box.slab(), box.plane(), front_z);
 }
 
+// Differences from what is `distance` in front, within each part of `count` values, with 0 in front of it.
+template <class V>
+void take_differences(std::uint32_t* values, unsigned count, unsigned part, unsigned distance) {
+  for (unsigned at = 0; at < count; at += part)
+    for (unsigned i = at + part; i-- > at + distance;) values[i] -= values[i - distance];
+}
+
+// Of residuals of some orders, so that they are those of orders that are nowhere lower. (Differences
+// commute.)
+template <class V>
+void raise(std::uint32_t* values, const Box& box, const Orders& from, const Orders& to) {
+  for (unsigned order = from.x; order < to.x; ++order) take_differences<V>(values, box.count(), box.row(), 1);
+  if (to.y > from.y) take_differences<V>(values, box.count(), box.plane(), box.row());
+  if (to.z > from.z) take_differences<V>(values, box.count(), box.slab(), box.plane());
+}
+
 // Along all axes, of rows of any length: residuals become quanta.
 template <class V>
 void undo_differences(std::uint32_t* values, const Box& box, const Orders& orders) {

@@ -69,18 +69,6 @@ Status encode_as(const Encoding& encoding, const Plan& plan, const Kernels& kern
       .write(encoded);
 }
 
-// Calls chunk(index, bytes, is_raw) for the chunks of a group until one fails.
-template <class F>
-Status for_each_chunk(const PayloadReader& reader, const Group& group, F&& chunk) {
-  const std::byte* at = group.data;
-  for (unsigned i = 0; i < group.chunks; ++i) {
-    const std::uint64_t bytes = 4 * reader.words_of_chunk(group, i);
-    HOMZ_TRY(chunk(group.first + i, ConstBytes(at, bytes), group.sizes[i] == 0));
-    at += bytes;
-  }
-  return Status();
-}
-
 // The values of a chunk to their places in `data`.
 template <class T>
 Status read_chunk(const Coding<T>& coding, DecodeChunk<T> decode, const Box& box, ConstBytes chunk,
@@ -98,10 +86,7 @@ Status read_chunk(const Coding<T>& coding, DecodeChunk<T> decode, const Box& box
 template <class T>
 Result<Coding<T>> open_coding(const Encoding& encoding, const PayloadReader& reader) {
   HOMZ_TRY(reader.open());
-  const double step = reader.step();
-  if (!(step > 0) || !(step <= std::numeric_limits<T>::max()) ||
-      static_cast<double>(static_cast<T>(step)) != step)
-    return corrupt("its step is no number of its type");
+  HOMZ_ASSIGN(const double step, reader.step(encoding.field.dtype));
   return coding_of(encoding, static_cast<T>(step));
 }
 
@@ -123,20 +108,10 @@ Status decode_as(const Encoding& encoding, const Plan& plan, const Kernels& kern
       const std::lock_guard lock(guard);
       sums->join(of_group, reader.first_word(group));
     }
-    return for_each_chunk(reader, group, [&](std::uint64_t chunk, ConstBytes bytes, bool is_raw) {
+    return reader.for_each_chunk(group, [&](std::uint64_t chunk, ConstBytes bytes, bool is_raw) {
       return read_chunk(coding, kernels.decode<T>(), grid.box(chunk), bytes, is_raw, data.data());
     });
   });
-}
-
-// The box as an array of its own.
-Box alone(const Box& box) {
-  Box dense = box;
-  dense.first = 0;
-  dense.strides[0] = box.slab();
-  dense.strides[1] = box.plane();
-  dense.strides[2] = box.row();
-  return dense;
 }
 
 template <class T>
@@ -155,11 +130,11 @@ Status decode_region_as(const Encoding& encoding, const Plan& plan, const Kernel
     HOMZ_TRY(reader.find(index, group));
     ChecksumState unused;
     HOMZ_TRY(reader.verify(index, group, unused));
-    return for_each_chunk(reader, group, [&](std::uint64_t chunk, ConstBytes bytes, bool is_raw) -> Status {
+    return reader.for_each_chunk(group, [&](std::uint64_t chunk, ConstBytes bytes, bool is_raw) -> Status {
       if (!map.touches(grid, chunk)) return Status();
       const Box box = grid.box(chunk);
       std::byte values[kChunk * sizeof(T)];
-      HOMZ_TRY(read_chunk(coding, kernels.decode<T>(), alone(box), bytes, is_raw, values));
+      HOMZ_TRY(read_chunk(coding, kernels.decode<T>(), box.alone(), bytes, is_raw, values));
       map.copy(box, values, sizeof(T), data.data());
       return Status();
     });
@@ -191,7 +166,7 @@ Status encode(const Encoding& encoding, const Plan& plan, const Kernels& kernels
   HOMZ_TRY(with_dtype(encoding.field.dtype, [&](auto zero) {
     return encode_as<decltype(zero)>(encoding, plan, kernels, data, payload, scratch, encoded, threads);
   }));
-  if (encoded->bytes > data.size()) encoded->bytes = Codec::kIncompressible;
+  if (encoded->bytes > data.size() && !encoding.always_coded) encoded->bytes = Codec::kIncompressible;
   return Status();
 }
 

@@ -5,17 +5,11 @@
 #include <cstdint>
 
 #include "codecs/homcomp/kernels.hpp"
+#include "codecs/homcomp/plan.hpp"
 #include "core/codec.hpp"
 #include "core/region.hpp"
 
 namespace homz::homcomp {
-
-// How a field is coded, as far as the field itself does not tell.
-struct Plan {
-  unsigned dim = 1;           // 1, 2 or 3; at most the rank of the field without unit extents
-  bool use_magnitude = true;  // shorten the step by what rounding costs at the largest magnitude
-  double step = 0;            // if not 0, this one
-};
 
 // Where a step is given that the field's type cannot hold: invalid_argument.
 Result<Footprint> footprint(const Encoding& encoding, const Plan& plan, unsigned threads);

@@ -24,6 +24,16 @@ struct Box {
   unsigned plane() const { return extents[2] * extents[3]; }
   unsigned slab() const { return extents[1] * plane(); }
   unsigned count() const { return extents[0] * slab(); }
+
+  // The same box as an array of its own.
+  Box alone() const {
+    Box dense = *this;
+    dense.first = 0;
+    dense.strides[0] = slab();
+    dense.strides[1] = plane();
+    dense.strides[2] = row();
+    return dense;
+  }
 };
 
 class Grid {

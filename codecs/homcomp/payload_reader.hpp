@@ -1,6 +1,7 @@
 // Finds the chunks of a payload. Nothing in it is trusted.
 #pragma once
 
+#include <limits>
 #include <string>
 
 #include "codecs/homcomp/payload_writer.hpp"
@@ -34,7 +35,15 @@ class PayloadReader {
       if (payload_[at] != std::byte{0}) return corrupt("sizes behind the last chunk");
     return Status();
   }
-  double step() const { return value_of<double>(load_le<std::uint64_t>(&payload_[Layout::kStepAt])); }
+  Result<double> step(Dtype dtype) const {
+    const auto step = value_of<double>(load_le<std::uint64_t>(&payload_[Layout::kStepAt]));
+    const bool is_sound = with_dtype(dtype, [&](auto zero) {
+      using T = decltype(zero);
+      return step > 0 && step <= std::numeric_limits<T>::max() &&
+             static_cast<double>(static_cast<T>(step)) == step;
+    });
+    return is_sound ? Result<double>(step) : corrupt("its step is no number of its type");
+  }
   std::uint64_t groups() const { return layout_.groups; }
 
   // Reads everything once: what is found is what is used.
@@ -61,6 +70,18 @@ class PayloadReader {
 
   std::uint64_t words_of_chunk(const Group& group, unsigned i) const {
     return group.sizes[i] != 0 ? group.sizes[i] : raw_words(group.first + i);
+  }
+
+  // Calls chunk(index, bytes, is_raw) for the chunks of a group until one fails.
+  template <class F>
+  Status for_each_chunk(const Group& group, F&& chunk) const {
+    const std::byte* at = group.data;
+    for (unsigned i = 0; i < group.chunks; ++i) {
+      const std::uint64_t bytes = 4 * words_of_chunk(group, i);
+      HOMZ_TRY(chunk(group.first + i, ConstBytes(at, bytes), group.sizes[i] == 0));
+      at += bytes;
+    }
+    return Status();
   }
 
   Status verify_tables() const {

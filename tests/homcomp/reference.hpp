@@ -27,9 +27,19 @@ class HomcompReference {
     bool is_raw;
   };
 
+  // What each value of the field last decoded is.
+  enum class Kind : char { quantum, exact, fill };
+  struct Value {
+    Kind kind = Kind::quantum;
+    std::int32_t quantum = 0;
+  };
+  const std::vector<Value>& values() const { return values_; }
+  double step() const { return step_; }
+
   std::vector<std::byte> decode(ConstBytes payload) {
     step_ = get<double>(payload, 0);
     data_.assign(field_.bytes(), std::byte{0});
+    values_.assign(field_.count(), Value{});
     for (const Chunk& chunk : chunks(payload)) {
       if (chunk.is_raw)
         put_raw(chunk);
@@ -104,8 +114,12 @@ class HomcompReference {
 
   void put_raw(const Chunk& chunk) {
     const std::uint64_t size = size_of(field_.dtype);
-    for (std::uint64_t i = 0; i < chunk.bytes.size() / size; ++i)
-      std::memcpy(&data_[index_of(chunk, i) * size], &chunk.bytes[i * size], size);
+    for (std::uint64_t i = 0; i < chunk.bytes.size() / size; ++i) {
+      std::uint64_t bits = 0;
+      std::memcpy(&bits, &chunk.bytes[i * size], size);
+      std::memcpy(&data_[index_of(chunk, i) * size], &bits, size);
+      values_[index_of(chunk, i)].kind = fill_bits_ && bits == *fill_bits_ ? Kind::fill : Kind::exact;
+    }
   }
 
   void put_coded(const Chunk& chunk) {
@@ -179,8 +193,11 @@ class HomcompReference {
         if (i % slab >= plane) quanta[i] += quanta[i - plane];
     for (std::uint64_t i = 0; i < count; ++i)
       put_value(chunk, i, static_cast<std::int32_t>(quanta[i] + base));
-    for (const std::uint64_t i : fills)
+    for (const std::uint64_t i : fills) {
       std::memcpy(&data_[index_of(chunk, i) * value_bytes], &*fill_bits_, value_bytes);
+      values_[index_of(chunk, i)].kind = Kind::fill;
+    }
+    for (const std::uint64_t i : exacts) values_[index_of(chunk, i)].kind = Kind::exact;
     for (std::uint64_t i = 0; i < exacts.size(); ++i)
       std::memcpy(&data_[index_of(chunk, exacts[i]) * value_bytes], &in[values_at + i * value_bytes],
                   value_bytes);
@@ -192,6 +209,7 @@ class HomcompReference {
       const T value = static_cast<T>(quantum) * static_cast<T>(step_);
       std::memcpy(&data_[index_of(chunk, position) * sizeof(T)], &value, sizeof(T));
     });
+    values_[index_of(chunk, position)].quantum = quantum;
   }
 
   Field field_;
@@ -199,6 +217,7 @@ class HomcompReference {
   std::uint64_t extents_[4] = {1, 1, 1, 1}, sides_[4] = {1, 1, 1, 1};
   double step_ = 0;
   std::vector<std::byte> data_;
+  std::vector<Value> values_;
 };
 
 }  // namespace homz::test

@@ -1,0 +1,64 @@
+// Arithmetic on streams that does not decode them. docs/homomorphic.md tells the algebra and the errors.
+//
+// Operands are coded streams of one codec that has arithmetic (homcomp), of one field, type, fill value and
+// step. The functions refuse others and name what differs; `coded_alike` makes them go together.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "core/compress.hpp"
+#include "homomorphic/codec_arithmetic.hpp"
+
+namespace homz {
+
+// ---- With the caller's memory: nothing is allocated, buffers as for encode_stream. Results are coded
+// streams whose bound is that of the operands' bounds: each value is as far from the exact result.
+
+Result<StreamFootprint> combination_footprint(std::span<const OpenStream> operands, Exec exec);
+
+// Bound: the sum of |factor| times the operand's bound, plus what the shift misses a multiple of the step by,
+// all times the scale. (On top comes the rounding of values to their type, as when they are decoded.) Errors:
+// invalid_argument, capacity, corrupt_stream, unsupported.
+Status combine_streams(const Combination& combination, std::span<const OpenStream> operands, Bytes stream,
+                       Bytes scratch, std::uint64_t* stream_bytes, Exec exec);
+
+// Value by value the lesser or the greater. Bound: the larger one.
+Status extremum_of_streams(Extremum which, const OpenStream& a, const OpenStream& b, Bytes stream,
+                           Bytes scratch, std::uint64_t* stream_bytes, Exec exec);
+
+// ---- With memory from the heap
+
+// What to do with operands whose quanta do not fit the first one's.
+enum class Mismatch : std::uint8_t {
+  refuse,
+  requantise,  // decode and encode again, with the first one's step: its bound comes on top
+};
+
+// The streams as operands: stored and constant ones, and, if asked for, those of another step, are encoded
+// with the step of the first coded one; those memory is kept here.
+class CodedOperands {
+ public:
+  std::span<const OpenStream> streams() const noexcept { return streams_; }
+
+ private:
+  friend Result<CodedOperands> coded_alike(const Registry&, std::span<const ConstBytes>, Mismatch, Exec);
+  std::vector<OpenStream> streams_;
+  std::vector<Compressed> kept_;
+};
+// The streams must outlive the operands.
+Result<CodedOperands> coded_alike(const Registry& registry, std::span<const ConstBytes> streams,
+                                  Mismatch mismatch, Exec exec);
+
+Result<Compressed> combine(const Combination& combination, std::span<const OpenStream> operands, Exec exec);
+Result<Compressed> extremum(Extremum which, const OpenStream& a, const OpenStream& b, Exec exec);
+
+// ---- To numbers. Each is that of the decoded values but for the last rounding of these.
+
+// Error of sum: count times the bound; of mean, deviation, min, max: the bound; of norm: sqrt(count) times
+// the bound.
+Result<Moments> moments(const OpenStream& stream, Exec exec);
+// The sum of the products. The steps may differ. Values that are fill in one of them do not count.
+Result<double> dot(const OpenStream& a, const OpenStream& b, Exec exec);
+
+}  // namespace homz

@@ -1,0 +1,72 @@
+#include "homomorphic/homcomp/homcomp_arithmetic.hpp"
+
+#include "homomorphic/homcomp/engine.hpp"
+
+namespace homz {
+namespace {
+
+Encoding encoding_of(const OpenStream& stream) {
+  return Encoding{stream.header.field, stream.header.abs_error, stream.header.fill_bits, stream.header.params,
+                  true};
+}
+
+class HomcompArithmetic final : public CodecArithmetic {
+ public:
+  CodecId codec() const noexcept override { return CodecId{4}; }
+
+  Result<double> step(const Encoding& encoding, ConstBytes payload) const override {
+    HOMZ_ASSIGN(const homcomp::Plan plan, homcomp::plan_of(encoding));
+    return homcomp::step_of(encoding, plan, payload);
+  }
+
+  Result<CodecParams> with_step(const CodecParams& params, double step) const override {
+    HOMZ_ASSIGN(homcomp::Settings settings, homcomp::unpack(params));
+    settings.step = step;
+    return homcomp::pack(settings);
+  }
+
+  bool alike(const Encoding& a, const Encoding& b) const noexcept override {
+    const auto plan_a = homcomp::plan_of(a), plan_b = homcomp::plan_of(b);
+    return plan_a.ok() && plan_b.ok() && plan_a->dim == plan_b->dim;
+  }
+
+  Result<Footprint> footprint(const Encoding& encoding, std::size_t operands, Exec exec) const override {
+    HOMZ_ASSIGN(const homcomp::Plan plan, homcomp::plan_of(encoding));
+    return homcomp::combine_footprint(encoding, plan, homcomp::sum_kernels(), operands, exec.threads);
+  }
+
+  Status combine(const Encoding& encoding, const Combination& combination,
+                 std::span<const OpenStream> operands, Bytes payload, Bytes scratch, Combined* combined,
+                 Exec exec) const override {
+    HOMZ_ASSIGN(const homcomp::Plan plan, homcomp::plan_of(encoding));
+    return homcomp::combine(encoding, plan, homcomp::sum_kernels(), combination, operands, payload, scratch,
+                            combined, exec.threads);
+  }
+
+  Status extremum(const Encoding& encoding, Extremum which, const OpenStream& a, const OpenStream& b,
+                  Bytes payload, Bytes scratch, Combined* combined, Exec exec) const override {
+    HOMZ_ASSIGN(const homcomp::Plan plan, homcomp::plan_of(encoding));
+    const OpenStream operands[] = {a, b};
+    return homcomp::extremum(encoding, plan, homcomp::sum_kernels(), which, operands, payload, scratch,
+                             combined, exec.threads);
+  }
+
+  Result<Moments> moments(const OpenStream& stream, Exec exec) const override {
+    HOMZ_ASSIGN(const homcomp::Plan plan, homcomp::plan_of(encoding_of(stream)));
+    return homcomp::moments(encoding_of(stream), plan, homcomp::sum_kernels(), stream.payload, exec.threads);
+  }
+
+  Result<double> dot(const OpenStream& a, const OpenStream& b, Exec exec) const override {
+    HOMZ_ASSIGN(const homcomp::Plan plan, homcomp::plan_of(encoding_of(a)));
+    return homcomp::dot(encoding_of(a), plan, homcomp::sum_kernels(), a.payload, b.payload, exec.threads);
+  }
+};
+
+}  // namespace
+
+const CodecArithmetic* homcomp_arithmetic() noexcept {
+  static const HomcompArithmetic arithmetic;
+  return &arithmetic;
+}
+
+}  // namespace homz

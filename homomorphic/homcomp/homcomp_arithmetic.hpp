@@ -1,0 +1,10 @@
+// Arithmetic on payloads of homcomp: codecs/homcomp/spec.md, "The sum of two streams".
+#pragma once
+
+#include "homomorphic/codec_arithmetic.hpp"
+
+namespace homz {
+
+const CodecArithmetic* homcomp_arithmetic() noexcept;
+
+}  // namespace homz

@@ -1,0 +1,88 @@
+// The functions that arithmetic on payloads spends its time in, for each instruction set. All give the same
+// bytes and numbers.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string_view>
+
+#include "codecs/homcomp/kernels.hpp"
+#include "homomorphic/homcomp/linear.hpp"
+
+namespace homz::homcomp {
+
+// A chunk of an operand.
+struct ChunkRef {
+  ConstBytes bytes;
+  bool is_raw;
+};
+
+// What became of a chunk. Raw if words is 0.
+struct ChunkResult {
+  const char* wrong = nullptr;  // nullptr, or what is wrong with the operands
+  std::uint32_t words = 0;
+  bool has_exact = false;  // values that are not quanta, or raw
+};
+
+// What a thread works in.
+struct SumSpace {
+  EncodeSpace encode;  // its quanta: residuals of the result
+  alignas(64) std::uint32_t operand[kChunk];
+  alignas(64) std::int64_t quanta[kChunk];  // of the result
+  std::byte values[kChunk * 8];             // of the result, of type T
+  std::uint32_t fill[kBlocks], exact[kBlocks];
+  std::byte* readers;  // kernels' reader_bytes for each operand, aligned to 64
+};
+
+// Writes the combination of chunks at the same place, one an operand. `to` has room for the raw values.
+template <class T>
+using CombineChunks = ChunkResult (*)(const Linear<T>&, const Box& box, std::span<const ChunkRef> chunks,
+                                      SumSpace& space, std::byte* to);
+
+// Writes the lesser or the greater of two chunks' values. Of `linear` counts what is of the operands.
+template <class T>
+using ExtremumOfChunks = ChunkResult (*)(const Linear<T>&, bool greatest, const Box& box, const ChunkRef& a,
+                                         const ChunkRef& b, SumSpace& space, std::byte* to);
+
+// What a chunk holds, in the order of its box.
+struct ChunkContent {
+  alignas(64) std::uint32_t quanta[kChunk];
+  std::uint32_t fill[kBlocks], exact[kBlocks];  // masks
+  ConstBytes values;                            // exact ones, in order
+  Orders orders;
+};
+
+// Not for raw chunks. Returns nullptr, or what is wrong.
+using ReadChunk = const char* (*)(const Box& box, ConstBytes chunk, unsigned value_bytes, bool has_fill,
+                                  ChunkContent& content);
+
+struct SumKernels {
+  std::string_view name;
+  std::size_t reader_bytes;
+  CombineChunks<float> combine_f32;
+  CombineChunks<double> combine_f64;
+  ExtremumOfChunks<float> extremum_f32;
+  ExtremumOfChunks<double> extremum_f64;
+  ReadChunk read;
+
+  template <class T>
+  CombineChunks<T> combine() const {
+    if constexpr (sizeof(T) == 4)
+      return combine_f32;
+    else
+      return combine_f64;
+  }
+  template <class T>
+  ExtremumOfChunks<T> extremum() const {
+    if constexpr (sizeof(T) == 4)
+      return extremum_f32;
+    else
+      return extremum_f64;
+  }
+};
+
+// As available_kernels() and kernels() of the codec.
+std::span<const SumKernels* const> available_sum_kernels();
+const SumKernels& sum_kernels();
+
+}  // namespace homz::homcomp

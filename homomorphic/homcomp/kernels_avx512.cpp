@@ -1,0 +1,21 @@
+// The kernels for AVX-512.
+#if defined(__x86_64__)
+// All that is shared with other files stands in front of the part for AVX-512: see codecs/simd/target.hpp.
+#include "codecs/homcomp/chunk_head.hpp"
+#include "codecs/homcomp/rows.hpp"
+#include "codecs/simd/portable.hpp"
+#include "codecs/simd/target.hpp"
+#include "homomorphic/homcomp/kernels.hpp"
+
+HOMZ_TARGET_BEGIN_AVX512
+#include "codecs/homcomp/simd_avx512.hpp"
+#include "homomorphic/homcomp/kernels_of.hpp"
+
+namespace homz::homcomp {
+
+extern const SumKernels kAvx512SumKernels;
+const SumKernels kAvx512SumKernels = sum_kernels_of<Avx512>("avx512");
+
+}  // namespace homz::homcomp
+HOMZ_TARGET_END
+#endif

@@ -1,0 +1,156 @@
+// Linear combinations of payloads: the decoded result is that of the quanta, to the byte; all instruction
+// sets and numbers of threads give the same payload.
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "tests/homomorphic/model.hpp"
+#include "tests/support/guarded.hpp"
+
+namespace homz::test {
+namespace {
+
+using homcomp::available_sum_kernels;
+using homcomp::Plan;
+
+struct Terms {
+  std::vector<std::int32_t> factors;
+  double shift = 0, scale = 1;
+
+  Combination combination() const { return Combination{factors, shift, scale}; }
+};
+
+const std::vector<Terms> kTerms = {
+    {{1, 1}},
+    {{1, -1}},
+    {{-1}},
+    {{3}},
+    {{0}},
+    {{2, -5, 1}},
+    {{1, 1, 1, 1, 1, 1, 1, 1}},
+    {{1}, 12.5},
+    {{1, 1}, 0, 0.5},
+    {{-1, 1}, -3, 0.1},
+    {{1 << 30, -(1 << 30), 5}},
+    {{1 << 20, 1}},
+};
+
+std::vector<std::byte> decode(const Sample& sample, const Plan& plan, ConstBytes payload) {
+  return read_payload(sample, 1, plan, homcomp::kernels(), payload);
+}
+
+// Operands are samples of one geometry and fill value.
+void check(const std::vector<Sample>& samples, const Plan& plan, double bound, const Terms& terms) {
+  const Sample& first = samples[0];
+  SCOPED_TRACE(testing::Message() << first.name << " " << to_string(first.field.dtype) << " "
+                                  << first.field.shape_text() << " dim " << plan.dim << " bound " << bound
+                                  << " operands " << terms.factors.size() << " first factor "
+                                  << terms.factors[0]);
+  std::vector<Payload> payloads;
+  std::vector<Decoded> decoded;
+  for (std::size_t i = 0; i < terms.factors.size(); ++i) {
+    const Sample& sample = samples[i % samples.size()];
+    payloads.push_back(always_coded(sample, bound, plan));
+    decoded.emplace_back(sample, plan, payloads.back());
+  }
+  const Combination combination = terms.combination();
+  const Payload result =
+      combine_payloads(first, plan, *available_sum_kernels().front(), combination, payloads);
+  EXPECT_TRUE(decode(first, plan, result) == model(first, combination, decoded));
+  HomcompReference reference(first.field, plan.dim, first.fill_bits);
+  EXPECT_TRUE(reference.decode(result) == model(first, combination, decoded));
+  for (const homcomp::SumKernels* kernels : available_sum_kernels())
+    for (const unsigned threads : {1u, 3u})
+      EXPECT_TRUE(combine_payloads(first, plan, *kernels, combination, payloads, threads) == result)
+          << kernels->name << ", " << threads << " threads";
+}
+
+TEST(Combine, AllInputs) {
+  for (const std::string_view input : input_names())
+    for (const Dtype dtype : {Dtype::f32, Dtype::f64})
+      for (const auto& extents : std::vector<std::vector<std::uint64_t>>{{9001}, {67, 141}, {19, 33, 47}}) {
+        const Sample sample = make_sample(input, dtype, extents);
+        for (const double bound : common_bounds_for(sample)) {
+          const Plan plan = plan_for(sample.field, 0, largest_not_above<float>(bound));
+          check({sample}, plan, bound, kTerms[0]);
+          if (testing::Test::HasFailure()) return;
+        }
+      }
+}
+
+// Operands of different kinds: different orders, masks in one of them, raw chunks.
+TEST(Combine, MixedInputs) {
+  for (const Dtype dtype : {Dtype::f32, Dtype::f64})
+    for (const auto& extents : std::vector<std::vector<std::uint64_t>>{{9001}, {67, 141}, {19, 33, 47}}) {
+      std::vector<Sample> samples;
+      for (const std::string_view input : {"walk", "normal", "sine", "nan_tenth"}) {
+        samples.push_back(make_sample(input, dtype, extents));
+        samples.back().fill_bits.reset();
+      }
+      for (const Terms& terms : kTerms)
+        for (const double bound : {1e-4, 0.01, 0.5}) {
+          check(samples, plan_for(samples[0].field, 0, bound * 2), bound, terms);
+          if (testing::Test::HasFailure()) return;
+        }
+    }
+}
+
+// Quanta themselves, of every width, so that sums carry everywhere and leave the range.
+template <class T>
+Sample quanta_sample(const std::vector<std::uint64_t>& extents, unsigned width, unsigned seed) {
+  std::mt19937_64 random(seed);
+  Sample sample{"width " + std::to_string(width), *Field::make(dtype_of<T>(), extents), {}, std::nullopt};
+  std::vector<T> values(sample.field.count());
+  std::uint64_t i = 0;
+  for (T& value : values) {
+    const std::int64_t size = static_cast<std::int64_t>(random() >> 32 & ((std::uint64_t{1} << width) - 1));
+    const unsigned kind = static_cast<unsigned>(i++ / 64 + seed) % 4;  // extremes, zeros and noise, by blocks
+    const std::int64_t most = (std::int64_t{1} << width) - 1;
+    const std::int64_t magnitude = kind == 0 ? most : kind == 1 ? (random() % 8 == 0) : size;
+    value = static_cast<T>(random() % 2 == 0 ? magnitude : -magnitude);
+  }
+  const auto bytes = std::as_bytes(std::span(values));
+  sample.data.assign(bytes.begin(), bytes.end());
+  return sample;
+}
+
+TEST(Combine, EveryWidth) {
+  for (unsigned width = 0; width <= 30; ++width)
+    for (const auto& extents : std::vector<std::vector<std::uint64_t>>{{4500}, {70, 66}, {17, 18, 20}}) {
+      std::vector<Sample> samples;
+      for (unsigned seed = 0; seed < 3; ++seed)
+        samples.push_back(quanta_sample<double>(extents, width, width + 31 * seed));
+      for (const Terms& terms : kTerms) {
+        check(samples, plan_for(samples[0].field, 0, 1), 0.5, terms);
+        if (testing::Test::HasFailure()) return;
+      }
+    }
+}
+
+TEST(Combine, EverySizeOfALine) {
+  for (std::uint64_t count = 1; count <= 4500; count += count < 140 ? 1 : 211)
+    check({make_sample("walk", Dtype::f32, {count}), make_sample("normal", Dtype::f32, {count})},
+          Plan{1, true, 0.01}, 0.01, kTerms[count % 2]);
+}
+
+// Masks: fill in one operand is fill in the sum, whole blocks of it and single values.
+TEST(Combine, FillValues) {
+  for (const auto& extents : std::vector<std::vector<std::uint64_t>>{{9001}, {67, 141}, {19, 33, 47}}) {
+    std::vector<Sample> samples;
+    for (const unsigned seed : {1u, 2u, 3u}) {
+      std::mt19937 random(seed);
+      std::vector<float> values(Field::make(Dtype::f32, extents)->count());
+      float walk = 0;
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        walk += static_cast<float>(static_cast<int>(random() % 100) - 50) * 1e-3f;
+        const bool fill = i / 500 % 4 == seed || random() % 50 == 0;
+        values[i] = fill ? 1e20f : random() % 1000 == 0 ? 1e30f : walk;
+      }
+      samples.push_back(sample_of("masked", values, extents, std::optional(1e20f)));
+    }
+    for (const Terms& terms : kTerms) check(samples, plan_for(samples[0].field, 0, 0.002), 0.001, terms);
+  }
+}
+
+}  // namespace
+}  // namespace homz::test
