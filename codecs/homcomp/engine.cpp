@@ -50,8 +50,8 @@ struct EncoderSpace {
   WriterSpace writer;
   EncodeSpace* encoders;
 
-  EncoderSpace(Arena& arena, const Grid& grid, unsigned threads)
-      : writer(arena, grid, threads), encoders(arena.take<EncodeSpace>(writer.workers)) {}
+  EncoderSpace(Arena& arena, const Grid& grid, std::uint64_t value_bytes, unsigned threads)
+      : writer(arena, grid, value_bytes, threads), encoders(arena.take<EncodeSpace>(writer.workers)) {}
 };
 
 template <class T>
@@ -63,7 +63,7 @@ Status encode_as(const Encoding& encoding, const Plan& plan, const Kernels& kern
   const Coding<T> coding = coding_of(encoding, step);
   const Grid grid(encoding.field.without_unit_extents(), plan.dim);
   Arena arena(scratch);
-  const EncoderSpace space(arena, grid, threads);
+  const EncoderSpace space(arena, grid, sizeof(T), threads);
   Values<T> values(coding, grid, kernels.encode<T>(), data.data(), space.encoders);
   return PayloadWriter(grid, static_cast<double>(step), sizeof(T), values, payload.data(), space.writer)
       .write(encoded);
@@ -122,16 +122,18 @@ Status decode_region_as(const Encoding& encoding, const Plan& plan, const Kernel
   const PayloadReader reader(grid, sizeof(T), payload);
   HOMZ_ASSIGN(const Coding<T> coding, open_coding<T>(encoding, reader));
   HOMZ_TRY(reader.verify_tables());
-  const RegionMap map(field, without_unit_extents(region, encoding.field), plan.dim);
-  return try_parallel_for(reader.groups(), threads, [&](std::uint64_t index) -> Status {
-    if (!map.touches_any(grid, index * kGroup, std::min((index + 1) * kGroup, grid.chunks())))
-      return Status();
+  const RegionMap map(field, without_unit_extents(region, encoding.field), grid);
+  const std::uint64_t first_group = map.first_chunk() / kGroup;
+  const std::uint64_t groups = map.last_chunk() / kGroup + 1 - first_group;
+  return try_parallel_for(groups, threads, [&](std::uint64_t task) -> Status {
+    const std::uint64_t index = first_group + task;
+    if (!map.touches_any(index * kGroup, std::min((index + 1) * kGroup, grid.chunks()))) return Status();
     Group group;
     HOMZ_TRY(reader.find(index, group));
     ChecksumState unused;
     HOMZ_TRY(reader.verify(index, group, unused));
     return reader.for_each_chunk(group, [&](std::uint64_t chunk, ConstBytes bytes, bool is_raw) -> Status {
-      if (!map.touches(grid, chunk)) return Status();
+      if (!map.touches(chunk)) return Status();
       const Box box = grid.box(chunk);
       std::byte values[kChunk * sizeof(T)];
       HOMZ_TRY(read_chunk(coding, kernels.decode<T>(), box.alone(), bytes, is_raw, values));
@@ -157,7 +159,7 @@ Result<Footprint> footprint(const Encoding& encoding, const Plan& plan, unsigned
                                                         to_string(field.dtype)));
   }
   Arena arena;
-  EncoderSpace(arena, grid, threads);
+  EncoderSpace(arena, grid, size_of(field.dtype), threads);
   return Footprint{layout.data + 4 * layout.chunks, layout.data + field.bytes(), arena.needed(), 0};
 }
 

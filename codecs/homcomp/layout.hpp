@@ -54,6 +54,7 @@ class Grid {
   std::uint64_t chunks() const { return counts_[0] * counts_[1] * counts_[2] * counts_[3]; }
   std::uint64_t extent(unsigned axis) const { return extents_[axis]; }
   std::uint64_t side(unsigned axis) const { return sides_[axis]; }
+  std::uint64_t count(unsigned axis) const { return counts_[axis]; }  // of chunks
   std::uint64_t stride(unsigned axis) const { return axis == 3 ? 1 : extents_[axis + 1] * stride(axis + 1); }
 
   Box box(std::uint64_t chunk) const {

@@ -28,13 +28,18 @@ inline std::uint64_t table_checksum(const std::byte* payload, const Layout& layo
 // What the writer needs beside the payload.
 struct WriterSpace {
   unsigned workers;
-  ChecksumState* sums;  // of the chunk data of each group
+  ChecksumState* sums;         // of the chunk data of each group
+  std::uint64_t room;          // bytes of a group, at most
+  std::byte* desks = nullptr;  // of each worker, if there are several: room for a group
 
-  WriterSpace(Arena& arena, const Grid& grid, unsigned threads) {
+  WriterSpace(Arena& arena, const Grid& grid, std::uint64_t value_bytes, unsigned threads) {
     const std::uint64_t groups = Layout(grid.chunks()).groups;
     workers = worker_count(groups, threads);
     sums = arena.take<ChecksumState>(groups);
+    room = kGroup * kChunk * value_bytes;
+    if (workers > 1) desks = arena.take<std::byte>(workers * room);
   }
+  std::byte* desk(std::uint64_t worker) const { return desks + worker * room; }
 };
 
 // A chunk that was written: its bytes, as its size says, or raw.
@@ -44,9 +49,10 @@ struct ChunkSize {
 };
 
 // The chunk data of all groups is closed up, but a thread that begins a group before those in front of it are
-// done does not know its place yet: it then writes to the place that the group has if all before it are raw.
-// Whoever completes the group that others wait for moves them down. No thread waits for another but for such
-// a move.
+// done does not know its place yet: it then writes to its desk, which stays in its cache, and from there to
+// the place when the group is complete. If those in front are not done even then, the group goes to the place
+// that it has if all before it are raw, and whoever completes the group that others wait for moves them down.
+// No thread waits for another but for such a move.
 //
 // The chunks come from a source, for each of several workers: its begin(group, worker) gives a Status; its
 // write(chunk, worker, to) writes the chunk and gives a Result<ChunkSize>.
@@ -77,24 +83,23 @@ class PayloadWriter {
  private:
   Status write_group(std::uint64_t group, std::uint64_t worker) {
     const std::uint64_t first = group * kGroup;
-    const std::uint64_t place = begin(group);
-    std::uint64_t at = place;
+    std::byte* const start = begin(group, worker);
+    std::byte* at = start;
     ChecksumState& sums = space_.sums[group];
     sums = ChecksumState();
     HOMZ_TRY(source_.begin(group, worker));
     for (std::uint64_t chunk = first; chunk < layout_.group_end(group); ++chunk) {
-      HOMZ_ASSIGN(const ChunkSize size, source_.write(chunk, worker, payload_ + at));
+      HOMZ_ASSIGN(const ChunkSize size, source_.write(chunk, worker, at));
       store_le(payload_ + layout_.size(chunk), static_cast<std::uint16_t>(size.is_raw ? 0 : size.bytes / 4));
-      sums.join(sum_words(payload_ + at, size.bytes / 4),
-                (at - place) / 4);  // while it is in the first-level cache
+      sums.join(sum_words(at, size.bytes / 4), words_between(start, at));  // in the first-level cache still
       at += size.bytes;
     }
-    const auto words = static_cast<std::uint32_t>((at - place) / 4);
+    const std::uint32_t words = words_between(start, at);
     std::byte* const row = payload_ + layout_.row(group);
     store_le(row + Layout::kRowChecksumAt,
              group_checksum(sums, words, payload_ + layout_.size(first),
                             static_cast<unsigned>(layout_.group_end(group) - first)));
-    complete(group, words);
+    complete(group, start, words);
     return Status();
   }
 
@@ -103,26 +108,52 @@ class PayloadWriter {
     return layout_.data + grid_.values_before(group * kGroup) * value_bytes_;
   }
 
+  static std::uint32_t words_between(const std::byte* start, const std::byte* end) {
+    return static_cast<std::uint32_t>((end - start) / 4);
+  }
+
   // Where to write the group.
-  std::uint64_t begin(std::uint64_t group) {
+  std::byte* begin(std::uint64_t group, std::uint64_t worker) {
     const std::lock_guard lock(guard_);
-    if (group != next_) return last_resort(group);
-    direct_ = group;
-    return end_;
+    return group == next_ ? payload_ + end_ : space_.desk(worker);
+  }
+
+  // The group was written to `at`. Copies are made without the lock: by then its place is its own.
+  void complete(std::uint64_t group, const std::byte* at, std::uint32_t words) {
+    const std::uint64_t bytes = 4 * std::uint64_t{words};
+    std::unique_lock lock(guard_);
+    if (group == next_) {
+      std::byte* const place = payload_ + end_;
+      settle(words);
+      settle_those_kept();
+      lock.unlock();
+      if (place != at) std::memcpy(place, at, bytes);
+    } else {
+      lock.unlock();
+      std::memcpy(payload_ + last_resort(group), at, bytes);
+      lock.lock();
+      keep(group, words);
+      settle_those_kept();
+    }
+  }
+
+  // The next group has its place.
+  void settle(std::uint64_t words) {
+    store_le(payload_ + layout_.row(next_), (end_ - layout_.data) / 4);
+    end_ += 4 * words;
+    ++next_;
   }
 
   // Until a group has its place, its row of the table tells its length instead: 0 for one that is not
   // complete.
-  void complete(std::uint64_t group, std::uint64_t words) {
-    const std::lock_guard lock(guard_);
-    store_le(payload_ + layout_.row(group), words);
-    for (; next_ < layout_.groups; ++next_) {
-      std::byte* const row = payload_ + layout_.row(next_);
-      const std::uint64_t bytes = 4 * load_le<std::uint64_t>(row);
-      if (bytes == 0) return;
-      store_le(row, (end_ - layout_.data) / 4);
-      if (next_ != direct_) std::memmove(payload_ + end_, payload_ + last_resort(next_), bytes);
-      end_ += bytes;
+  void keep(std::uint64_t group, std::uint64_t words) { store_le(payload_ + layout_.row(group), words); }
+
+  void settle_those_kept() {
+    while (next_ < layout_.groups) {
+      const auto words = load_le<std::uint64_t>(payload_ + layout_.row(next_));
+      if (words == 0) return;
+      std::memmove(payload_ + end_, payload_ + last_resort(next_), 4 * words);
+      settle(words);
     }
   }
 
@@ -142,7 +173,6 @@ class PayloadWriter {
   const WriterSpace space_;
   std::mutex guard_;
   std::uint64_t next_ = 0;            // the first group without a place
-  std::uint64_t direct_ = ~0ull;      // the last group that was written straight to its place
   std::uint64_t end_ = layout_.data;  // of those that have one
 };
 

@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "codecs/homcomp/chunk_range.hpp"
 #include "codecs/homcomp/rows.hpp"
 #include "core/region.hpp"
 
@@ -11,28 +12,37 @@ namespace homz::homcomp {
 class RegionMap {
  public:
   // Field and region are those without unit extents.
-  RegionMap(const Field& field, const Region& region, unsigned dim)
-      : field_(field), region_(region), dim_(dim) {}
+  RegionMap(const Field& field, const Region& region, const Grid& grid)
+      : field_(field),
+        region_(region),
+        grid_(grid),
+        merged_(grid.dim() == 1 ? field.rank : field.rank - grid.dim()),
+        range_(grid) {
+    std::uint64_t low = 0, high = 0;  // of the merged axes, as one
+    for (unsigned axis = 0; axis < merged_; ++axis) {
+      low = low * field.extents[axis] + region.first[axis];
+      high = high * field.extents[axis] + region.first[axis] + region.extents[axis] - 1;
+    }
+    limit(of_merged(), low, high);
+    for (unsigned axis = merged_; axis < field.rank; ++axis)
+      limit(of_box(axis), region.first[axis], region.first[axis] + region.extents[axis] - 1);
+  }
 
-  bool touches_any(const Grid& grid, std::uint64_t first, std::uint64_t end) const {
-    for (; first < end; ++first)
-      if (touches(grid, first)) return true;
+  // All chunks that have some of the region are among these.
+  std::uint64_t first_chunk() const { return range_.first(); }
+  std::uint64_t last_chunk() const { return range_.last(); }
+
+  bool touches_any(std::uint64_t first, std::uint64_t end) const {
+    for (first = range_.at_or_behind(first); first < end; first = range_.at_or_behind(first + 1))
+      if (touches(first)) return true;
     return false;
   }
-  bool touches(const Grid& grid, std::uint64_t chunk) const {
-    const Box box = grid.box(chunk);
-    const unsigned merged = dim_ == 1 ? field_.rank : field_.rank - dim_;  // axes of the field in w, or in x
-    std::uint64_t at = box.first;
-    for (unsigned axis = field_.rank; axis-- > merged;) {
-      const unsigned of_box = kAxes - field_.rank + axis;
-      const std::uint64_t start = at % field_.extents[axis];
-      at /= field_.extents[axis];
-      if (start >= region_.first[axis] + region_.extents[axis]) return false;
-      if (start + box.extents[of_box] <= region_.first[axis]) return false;
-    }
-    if (merged == 0) return true;
+  bool touches(std::uint64_t chunk) const {
+    if (range_.at_or_behind(chunk) != chunk) return false;
+    if (merged_ == 0) return true;
+    const Box box = grid_.box(chunk);
     bool found = false;
-    for_each_run(at, box.extents[dim_ == 1 ? 3 : 0], merged,
+    for_each_run(box.first / grid_.stride(of_merged()), box.extents[of_merged()], merged_,
                  [&](std::uint64_t, std::uint64_t, std::uint64_t) { found = true; });
     return found;
   }
@@ -48,6 +58,14 @@ class RegionMap {
   }
 
  private:
+  // The axes of boxes that those of the field are, and that the merged ones are together.
+  unsigned of_box(unsigned axis) const { return kAxes - field_.rank + axis; }
+  unsigned of_merged() const { return grid_.dim() == 1 ? 3 : 0; }
+
+  void limit(unsigned axis, std::uint64_t low, std::uint64_t high) {
+    range_.limit(axis, low / grid_.side(axis), high / grid_.side(axis));
+  }
+
   // Of `count` positions from `first` on in the array of the first `axes` extents: calls f(start within them,
   // place in the region, length) for each run that is in the region.
   template <class F>
@@ -74,7 +92,9 @@ class RegionMap {
 
   Field field_;
   Region region_;
-  unsigned dim_;
+  const Grid& grid_;
+  const unsigned merged_;  // axes of the field in w, or in x
+  ChunkRange range_;
 };
 
 }  // namespace homz::homcomp

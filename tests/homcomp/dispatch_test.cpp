@@ -107,5 +107,57 @@ TEST(Dispatch, QuantaAtTheLimit) {
   }
 }
 
+// Rows with one, and many, of a fill value of either sign, which is told by its bits, among zeros of the
+// other.
+TEST(Dispatch, ZeroIsAFillValueOfOneSign) {
+  std::mt19937 random(5);
+  for (const float fill : {0.0f, -0.0f})
+    for (const auto& extents :
+         std::vector<std::vector<std::uint64_t>>{{5000}, {70, 67}, {18, 19, 21}, {20, 17, 16}})
+      for (const unsigned often : {2u, 300u}) {
+        const Field field = *Field::make(Dtype::f32, extents);
+        std::vector<float> values(field.count());
+        for (float& value : values) {
+          value = random() % often == 0 ? fill : static_cast<float>(random() % 7) - 3;
+          if (value == 0 && random() % 3 == 0) value = -value;
+        }
+        check_all(sample_of<float>("signed zeros", values, extents, fill), 0.25, plan_for(field));
+        if (testing::Test::HasFailure()) return;
+      }
+}
+
+// Those whose reciprocal is infinite give no quanta.
+TEST(Dispatch, StepsBelowTheNormalNumbers) {
+  constexpr double kLeast = 0x1p-149;
+  for (const double step : {kLeast, 1e-42, 0x1p-128, 0x1p-128 + kLeast, 0x1p-127, 0x1p-126 - kLeast})
+    for (const auto& extents : std::vector<std::vector<std::uint64_t>>{{5000}, {18, 19, 21}}) {
+      const Field field = *Field::make(Dtype::f32, extents);
+      std::vector<float> values(field.count());
+      for (std::size_t i = 0; i < values.size(); ++i)
+        values[i] = static_cast<float>(step * (static_cast<double>(i % 700) - 350));
+      const Sample sample = sample_of("subnormal", values, extents);
+      EXPECT_EQ(check_all(sample, step / 2, plan_for(field, 0, step)), step > 0x1p-128);
+      check_all(sample, step, plan_for(field));
+    }
+}
+
+// Rows of 16 in cubes have code of their own.
+TEST(Dispatch, QuantaAtTheLimitBesideFillValuesInRowsOf16) {
+  constexpr double kFill = -5e300, kLimit = 0x1p30;
+  std::mt19937 random(6);
+  for (const auto& extents :
+       std::vector<std::vector<std::uint64_t>>{{16, 16, 16}, {17, 30, 48}, {3, 16, 16, 32}})
+    for (const double edge : {kLimit - 2, kLimit - 1, kLimit, kLimit + 1}) {
+      const Field field = *Field::make(Dtype::f64, extents);
+      std::vector<double> values(field.count());
+      for (double& value : values) {
+        value = random() % 5 == 0 ? kFill : random() % 3 == 0 ? edge : static_cast<double>(random() % 9);
+        if (value == edge && random() % 2 == 0) value = -edge;
+      }
+      EXPECT_TRUE(
+          check_all(sample_of<double>("limit", values, extents, kFill), 0.5, plan_for(field, 3, 1.0)));
+    }
+}
+
 }  // namespace
 }  // namespace homz::test

@@ -6,7 +6,7 @@
 #include <random>
 
 #include "codecs/builtin.hpp"
-#include "codecs/homcomp/layout.hpp"
+#include "codecs/homcomp/chunk_range.hpp"
 #include "tests/homcomp/coding.hpp"
 #include "tests/support/choices.hpp"
 #include "tests/support/round_trip.hpp"
@@ -54,8 +54,9 @@ void check_regions(const std::string& choice, const Sample& sample, double bound
 
 TEST(Region, IsAPartOfTheField) {
   const std::vector<std::vector<std::uint64_t>> shapes = {
-      {1},         {9000},      {3, 3000},    {130, 70},       {1000, 3},      {20, 33, 50},
-      {1, 90, 80}, {40, 1, 70}, {5, 6, 7, 8}, {3, 20, 18, 35}, {30, 5, 4, 40}, {300, 3, 3, 3}};
+      {1},         {9000},        {3, 3000},    {130, 70},       {1000, 3},      {20, 33, 50},
+      {1, 90, 80}, {40, 1, 70},   {5, 6, 7, 8}, {3, 20, 18, 35}, {30, 5, 4, 40}, {300, 3, 3, 3},
+      {7, 90, 66}, {3, 2, 90, 66}};  // the last two: w > 1 with dim 2
   for (const auto& extents : shapes)
     for (const std::string choice : {"homcomp", "homcomp:dim=1", "homcomp:dim=2", "homcomp:dim=3"})
       for (const std::string_view input : {"sine", "coast", "random_bits"}) {
@@ -63,6 +64,34 @@ TEST(Region, IsAPartOfTheField) {
         if (footprint(compression_of(choice, sample, 1e-3), host()).ok())
           check_regions(choice, sample, 1e-3, 25);
       }
+}
+
+// Every box of chunks of a small grid, found by steps as by looking at all chunks.
+TEST(Region, RangesOfChunksAreWalkedInOrder) {
+  const Field field = *Field::make(Dtype::f32, std::vector<std::uint64_t>{3, 40, 33, 50});
+  const homcomp::Grid grid(field, 3);
+  std::mt19937 random(1);
+  for (int round = 0; round < 300; ++round) {
+    homcomp::ChunkRange range(grid);
+    std::uint64_t low[homcomp::kAxes], high[homcomp::kAxes];
+    for (unsigned axis = 0; axis < homcomp::kAxes; ++axis) {
+      low[axis] = random() % grid.count(axis);
+      high[axis] = low[axis] + random() % (grid.count(axis) - low[axis]);
+      range.limit(axis, low[axis], high[axis]);
+    }
+    std::uint64_t next = range.first();
+    for (std::uint64_t chunk = 0; chunk < grid.chunks(); ++chunk) {
+      bool is_inside = true;
+      std::uint64_t rest = chunk;
+      for (unsigned axis = homcomp::kAxes; axis-- > 0; rest /= grid.count(axis)) {
+        const std::uint64_t at = rest % grid.count(axis);
+        is_inside = is_inside && low[axis] <= at && at <= high[axis];
+      }
+      ASSERT_EQ(chunk == next, is_inside);
+      if (chunk == next) next = range.at_or_behind(chunk + 1);
+    }
+    EXPECT_EQ(next, grid.chunks());
+  }
 }
 
 TEST(Region, ComesFromEveryCodecAndRepresentation) {
