@@ -7,87 +7,12 @@
 
 #include "core/canary.hpp"
 #include "core/fp_environment.hpp"
+#include "homomorphic/operands.hpp"
 
 namespace homz {
 namespace {
 
-Encoding encoding_of(const StreamHeader& header) {
-  return Encoding{header.field, header.abs_error, header.fill_bits, header.params, true};
-}
-
-std::string text_of(const StreamHeader& header) {
-  return fmt::format("{} of {}", header.field.shape_text(), to_string(header.field.dtype));
-}
-
-Status differ(const char* what, const std::string& first, const std::string& other, std::size_t number) {
-  return Status(Code::invalid_argument, fmt::format("operand 1 has {0} {1}, operand {2} has {0} {3}", what,
-                                                    first, number + 1, other));
-}
-
-std::string fill_text(const StreamHeader& header) {
-  return header.fill_bits ? fmt::format("{:#x}", *header.fill_bits) : std::string("none");
-}
-
-// What no encoding can mend.
-Status check_fields(const StreamHeader& first, const StreamHeader& other, std::size_t number) {
-  if (first.field != other.field) return differ("the shape", text_of(first), text_of(other), number);
-  if (first.fill_bits != other.fill_bits)
-    return differ("the fill value (bits)", fill_text(first), fill_text(other), number);
-  if (first.big_endian_origin != other.big_endian_origin)
-    return differ("the byte order", first.big_endian_origin ? "big-endian" : "little-endian",
-                  other.big_endian_origin ? "big-endian" : "little-endian", number);
-  return Status();
-}
-
-Result<const CodecArithmetic*> arithmetic_of(const OpenStream& stream) {
-  const CodecArithmetic* const arithmetic = find_arithmetic(stream.header.codec);
-  if (arithmetic != nullptr) return arithmetic;
-  return Status(
-      Code::unsupported,
-      fmt::format("streams of codec {} cannot be computed with: compress with homcomp, or decompress",
-                  stream.codec == nullptr ? "unknown" : stream.codec->info().name));
-}
-
-bool is_coded(const OpenStream& stream) {
-  return stream.header.representation == Representation::coded;
-}
-
-Status check_operands(std::span<const OpenStream> operands) {
-  if (operands.empty()) return Status(Code::invalid_argument, "arithmetic on no stream at all");
-  HOMZ_ASSIGN(const CodecArithmetic* const arithmetic, arithmetic_of(operands[0]));
-  const StreamHeader& first = operands[0].header;
-  for (std::size_t i = 0; i < operands.size(); ++i) {
-    const StreamHeader& header = operands[i].header;
-    HOMZ_TRY(check_fields(first, header, i));
-    if (header.field.count() != 0 && !is_coded(operands[i]))
-      return Status(
-          Code::invalid_argument,
-          fmt::format("operand {} is not coded but a constant or stored: coded_alike() makes it so", i + 1));
-    if (header.codec != first.codec)
-      return differ("the codec", std::string(operands[0].codec->info().name),
-                    std::string(operands[i].codec->info().name), i);
-    if (!arithmetic->alike(encoding_of(first), encoding_of(header)))
-      return Status(
-          Code::invalid_argument,
-          fmt::format("operands 1 and {} have chunks of different shape: compress both with the same "
-                      "option dim",
-                      i + 1));
-  }
-  return Status();
-}
-
-// Sums and products of bounds are rounded up, where they are rounded.
-double up(double rounded, double error) {  // `error`: what the rounded result lacks
-  return error > 0 ? std::nextafter(rounded, std::numeric_limits<double>::infinity()) : rounded;
-}
-double add_up(double a, double b) {
-  const double sum = a + b, part = sum - a;
-  return up(sum, (a - (sum - part)) + (b - part));
-}
-double multiply_up(double a, double b) {
-  const double product = a * b;
-  return up(product, std::fma(a, b, -product));
-}
+using namespace operands;
 
 Status check_combination(const Combination& combination, std::size_t operands) {
   if (combination.factors.size() != operands)
@@ -140,7 +65,7 @@ Status check_buffers(const StreamFootprint& needed, ConstBytes stream, ConstByte
 Result<StreamFootprint> find_footprint(std::span<const OpenStream> operands, Exec exec) {
   if (exec.space != Space::host)
     return Status(Code::unsupported, "arithmetic on streams runs on the host in this version");
-  HOMZ_TRY(check_operands(operands));
+  HOMZ_TRY(check(operands));
   HOMZ_ASSIGN(const CodecArithmetic* const arithmetic, arithmetic_of(operands[0]));
   HOMZ_ASSIGN(const Footprint needs,
               arithmetic->footprint(encoding_of(operands[0].header), operands.size(), exec));
@@ -199,21 +124,34 @@ Status extremum_into(Extremum which, const OpenStream& a, const OpenStream& b, B
                 stream_bytes);
 }
 
-// A stream's values, encoded like another stream with a step of its own.
-Result<Compressed> encode_again(const OpenStream& stream, const OpenStream& like, CodecParams params,
-                                double abs_error, Exec exec) {
-  HOMZ_ASSIGN(Buffer data, Buffer::make(stream.header.field.bytes()));
-  HOMZ_ASSIGN(Buffer scratch, Buffer::make(stream.scratch_bytes));
-  HOMZ_TRY(decode_stream(stream, data.bytes(), scratch.bytes(), exec));
-  Compression compression;
-  compression.choice = {like.codec, params};
-  compression.field = stream.header.field;
-  compression.abs_error = abs_error;
-  compression.requested = ErrorBound{BoundMode::absolute, abs_error};
-  compression.fill_bits = stream.header.fill_bits;
-  compression.big_endian_origin = stream.header.big_endian_origin;
-  compression.always_coded = true;
-  return compress_resolved(compression, data.bytes(), exec);
+Status check_values(const Field& field, ConstBytes data, ConstBytes decoded, double abs_error) {
+  if (data.size() != field.bytes() || (!decoded.empty() && decoded.size() != field.bytes()))
+    return Status(Code::invalid_argument,
+                  fmt::format("{} of {} are {} bytes; the buffers have {} and {}", field.shape_text(),
+                              to_string(field.dtype), field.bytes(), data.size(), decoded.size()));
+  if (!(abs_error > 0) || !std::isfinite(abs_error))
+    return Status(Code::invalid_argument, fmt::format("an error bound of {}: must be above 0", abs_error));
+  return Status();
+}
+
+Status accumulate_into(const OpenStream& stream, ConstBytes data, double abs_error, Bytes result,
+                       Bytes decoded, Bytes scratch, std::uint64_t* result_bytes, Exec exec) {
+  HOMZ_TRY(check_arithmetic());
+  HOMZ_ASSIGN(const StreamFootprint needed, find_footprint({&stream, 1}, exec));
+  HOMZ_TRY(check_buffers(needed, result, scratch, result_bytes));
+  HOMZ_TRY(check_values(stream.header.field, data, decoded, abs_error));
+  if (data.empty()) return copy_empty(stream, result, result_bytes);
+  HOMZ_ASSIGN(const CodecArithmetic* const arithmetic, arithmetic_of(stream));
+  Encoding encoding = encoding_of(stream.header);
+  encoding.abs_error = abs_error;
+  HOMZ_ASSIGN(const CodecParams params, arithmetic->with_step(encoding.params, 0));
+  Combined combined;
+  HOMZ_TRY(
+      arithmetic->accumulate(encoding, stream, data,
+                             result.subspan(StreamHeader::kBytes, needed.stream_bytes - StreamHeader::kBytes),
+                             decoded, scratch, &combined, exec));
+  return finish(header_with(stream, params, add_up(stream.header.abs_error, abs_error)), combined, result,
+                result_bytes);
 }
 
 template <class F>
@@ -233,107 +171,7 @@ auto enter(F&& body) noexcept {
   return no_throw(body);
 }
 
-// Which operands must be encoded again, and with which one's step.
-class Alignment {
- public:
-  Alignment(const Registry& registry, Mismatch mismatch, Exec exec)
-      : registry_(registry), mismatch_(mismatch), exec_(exec) {}
-
-  // Replaces streams that do not fit.
-  Status align(std::vector<OpenStream>& streams, std::vector<Compressed>& kept) {
-    if (streams.empty()) return Status(Code::invalid_argument, "arithmetic on no stream at all");
-    for (std::size_t i = 0; i < streams.size(); ++i)
-      HOMZ_TRY(check_fields(streams[0].header, streams[i].header, i));
-    if (streams[0].header.field.count() == 0) return Status();
-    std::size_t leader = 0;
-    while (leader < streams.size() && !is_coded(streams[leader])) ++leader;
-    if (leader == streams.size()) {
-      leader = 0;
-      HOMZ_TRY(encode_leader(streams[0], kept));
-    }
-    HOMZ_ASSIGN(const CodecArithmetic* const arithmetic, arithmetic_of(streams[leader]));
-    const OpenStream first = streams[leader];
-    HOMZ_ASSIGN(const double step, arithmetic->step(encoding_of(first.header), first.payload));
-    HOMZ_ASSIGN(const CodecParams params, arithmetic->with_step(first.header.params, step));
-    for (std::size_t i = 0; i < streams.size(); ++i) {
-      HOMZ_ASSIGN(const bool fits, does_fit(*arithmetic, first, leader, step, streams[i], i));
-      if (fits) continue;
-      // Stored values and constants are exact: only what they are encoded with now counts.
-      const double own = streams[i].header.abs_error;
-      const bool is_exact = !is_coded(streams[i]);
-      HOMZ_TRY(replace(streams[i], first, params, is_exact && own != 0 ? own : first.header.abs_error, kept));
-      if (!is_exact) streams[i].header.abs_error = add_up(streams[i].header.abs_error, own);
-    }
-    return Status();
-  }
-
- private:
-  // All are constants or stored: the first one's bound gives the step.
-  Status encode_leader(OpenStream& stream, std::vector<Compressed>& kept) {
-    HOMZ_TRY(arithmetic_of(stream).status());
-    if (stream.header.abs_error == 0)
-      return Status(Code::unsupported,
-                    "operand 1 is lossless: without an error bound there are no quanta to compute with");
-    return replace(stream, stream, stream.header.params, stream.header.abs_error, kept);
-  }
-
-  Result<bool> does_fit(const CodecArithmetic& arithmetic, const OpenStream& first, std::size_t leader,
-                        double step, const OpenStream& stream, std::size_t number) const {
-    if (!is_coded(stream)) return false;
-    const bool same_codec = stream.header.codec == first.header.codec;
-    double own = 0;
-    if (same_codec && arithmetic.alike(encoding_of(first.header), encoding_of(stream.header))) {
-      HOMZ_ASSIGN(own, arithmetic.step(encoding_of(stream.header), stream.payload));
-      if (own == step || mismatch_ == Mismatch::keep_steps) return true;
-    }
-    if (mismatch_ == Mismatch::requantise) return false;
-    if (!same_codec)
-      return Status(
-          Code::invalid_argument,
-          fmt::format("operands {} and {} are of codecs {} and {}: compress both with one, or ask for "
-                      "requantisation",
-                      leader + 1, number + 1, first.codec->info().name, stream.codec->info().name));
-    if (own == 0)
-      return Status(
-          Code::invalid_argument,
-          fmt::format("operands {} and {} have chunks of different shape: compress both with the same "
-                      "option dim, or ask for requantisation",
-                      leader + 1, number + 1));
-    return Status(
-        Code::invalid_argument,
-        fmt::format("operand {} has steps of {} (bound {}), operand {} steps of {} (bound {}): compress "
-                    "both with the option step={}, or ask for requantisation",
-                    leader + 1, step, first.header.abs_error, number + 1, own, stream.header.abs_error,
-                    step));
-  }
-
-  Status replace(OpenStream& stream, const OpenStream& like, const CodecParams& params, double bound,
-                 std::vector<Compressed>& kept) const {
-    HOMZ_ASSIGN(Compressed again, encode_again(stream, like, params, bound, exec_));
-    kept.push_back(std::move(again));
-    HOMZ_ASSIGN(stream, open_stream(registry_, kept.back().stream(), exec_));
-    return Status();
-  }
-
-  const Registry& registry_;
-  const Mismatch mismatch_;
-  const Exec exec_;
-};
-
 }  // namespace
-
-Result<CodedOperands> coded_alike(const Registry& registry, std::span<const ConstBytes> streams,
-                                  Mismatch mismatch, Exec exec) {
-  return no_throw([&]() -> Result<CodedOperands> {
-    CodedOperands operands;
-    for (const ConstBytes each : streams) {
-      HOMZ_ASSIGN(const OpenStream open, open_stream(registry, each, exec));
-      operands.streams_.push_back(open);
-    }
-    HOMZ_TRY(Alignment(registry, mismatch, exec).align(operands.streams_, operands.kept_));
-    return operands;
-  });
-}
 
 Result<StreamFootprint> combination_footprint(std::span<const OpenStream> operands, Exec exec) {
   return enter([&] { return find_footprint(operands, exec); });
@@ -347,6 +185,12 @@ Status combine_streams(const Combination& combination, std::span<const OpenStrea
 Status extremum_of_streams(Extremum which, const OpenStream& a, const OpenStream& b, Bytes stream,
                            Bytes scratch, std::uint64_t* stream_bytes, Exec exec) {
   return enter([&] { return extremum_into(which, a, b, stream, scratch, stream_bytes, exec); });
+}
+
+Status accumulate(const OpenStream& stream, ConstBytes data, double abs_error, Bytes result, Bytes decoded,
+                  Bytes scratch, std::uint64_t* result_bytes, Exec exec) {
+  return enter(
+      [&] { return accumulate_into(stream, data, abs_error, result, decoded, scratch, result_bytes, exec); });
 }
 
 Result<Moments> moments(const OpenStream& stream, Exec exec) {

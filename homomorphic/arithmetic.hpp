@@ -27,6 +27,13 @@ Status combine_streams(const Combination& combination, std::span<const OpenStrea
 Status extremum_of_streams(Extremum which, const OpenStream& a, const OpenStream& b, Bytes stream,
                            Bytes scratch, std::uint64_t* stream_bytes, Exec exec);
 
+// The stream plus the values of `data`, in one pass over both: the values are quantised with the stream's
+// step, each within `abs_error`, and added; nothing is encoded in between. `decoded`, if it is not empty,
+// gets what the result decodes to: then the last step of a reduction needs no other pass. It may be `data`
+// itself. Footprint: that of a combination of the stream alone. Bound: the stream's plus abs_error.
+Status accumulate(const OpenStream& stream, ConstBytes data, double abs_error, Bytes result, Bytes decoded,
+                  Bytes scratch, std::uint64_t* result_bytes, Exec exec);
+
 // ---- With memory from the heap
 
 // What to do with operands whose quanta do not fit the first one's.

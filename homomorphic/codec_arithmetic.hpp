@@ -48,6 +48,12 @@ class CodecArithmetic {
   virtual Status extremum(const Encoding& encoding, Extremum which, const OpenStream& a, const OpenStream& b,
                           Bytes payload, Bytes scratch, Combined* combined, Exec exec) const = 0;
 
+  // The stream plus values, which are quantised within encoding.abs_error. `decoded`, if it is not empty,
+  // gets what the result decodes to; it may be the data itself.
+  virtual Status accumulate(const Encoding& encoding, const OpenStream& stream, ConstBytes data,
+                            Bytes payload, Bytes decoded, Bytes scratch, Combined* combined,
+                            Exec exec) const = 0;
+
   virtual Result<Moments> moments(const OpenStream& stream, Exec exec) const = 0;
   // Their steps may differ.
   virtual Result<double> dot(const OpenStream& a, const OpenStream& b, Exec exec) const = 0;

@@ -28,13 +28,14 @@ class ChunkEncoder {
     quanta_.make();
     orders_ = OrderTrial<V>(words_, box_, quanta_.lattice()).choose();
     quanta_.suit(orders_);
+    range_ = bit_width(quanta_.reach());
     take_differences();
     find_widths();
     quanta_.has_vacant() ? write_blocks<true>() : write_blocks<false>();
     return assemble(to);
   }
 
- private:
+ protected:
   using Vec = typename V::Vec;
 
   // ---- Residuals
@@ -135,7 +136,7 @@ class ChunkEncoder {
   // ---- The chunk
 
   std::uint32_t assemble(std::byte* to) {
-    const ChunkWriter<V> chunk(orders_, bit_width(quanta_.reach()), codes_, blocks_, quanta_.has_vacant());
+    const ChunkWriter<V> chunk(orders_, range_, codes_, blocks_, quanta_.has_vacant());
     const unsigned size = chunk.write(space_, parts_, exact_count_ * sizeof(T), count_ * sizeof(T), to);
     if (size != 0 && exact_count_ != 0) quanta_.write_exact_values(to);
     return size / 4;
@@ -150,6 +151,7 @@ class ChunkEncoder {
   std::uint32_t* const words_;  // quanta in their lattice; then residuals, from the start on
   ChunkParts<V> parts_;
   Orders orders_;
+  unsigned range_ = 0;  // bit width of the largest quantum
   unsigned exact_count_ = 0;
   std::uint8_t widths_[kBlocks];
   BlockCodes codes_;

@@ -7,6 +7,7 @@
 
 #include "codecs/homcomp/payload_reader.hpp"
 #include "codecs/homcomp/payload_writer.hpp"
+#include "codecs/homcomp/step.hpp"
 
 namespace homz::homcomp {
 namespace {
@@ -23,7 +24,7 @@ struct WorkerSpace {
   ChunkRef* chunks;
 
   void take(Arena& arena, std::size_t count, std::size_t reader_bytes) {
-    sum.readers = arena.take<std::byte>(count * reader_bytes);
+    sum.readers = arena.take<std::byte>((count + 1) * reader_bytes);  // one more for values
     operands = arena.take<Operand>(count);
     chunks = arena.take<ChunkRef>(count);
   }
@@ -180,6 +181,23 @@ Status extremum_as(const Encoding& encoding, const Plan& plan, const SumKernels&
   return write_payload(grid, kernels, linear, operands, work, payload, scratch, combined, threads);
 }
 
+template <class T>
+Status accumulate_as(const Encoding& encoding, const Plan& plan, const SumKernels& kernels,
+                     const OpenStream& stream, ConstBytes data, Bytes payload, Bytes decoded, Bytes scratch,
+                     Combined* combined, unsigned threads) {
+  const Grid grid(encoding.field.without_unit_extents(), plan.dim);
+  const std::span<const OpenStream> operands(&stream, 1);
+  HOMZ_ASSIGN(const double step, common_step(grid, encoding.field.dtype, operands));
+  const std::int32_t ones[] = {1, 1};
+  HOMZ_ASSIGN(const Linear<T> linear, linear_of<T>(encoding, Combination{ones}, step));
+  const Coding<T> coding{quantiser_of(linear.step, encoding.abs_error), linear.has_fill, linear.fill};
+  const auto work = [&, kernel = kernels.accumulate<T>()](const Box& box, std::span<const ChunkRef> chunks,
+                                                          SumSpace& space, std::byte* to) {
+    return kernel(coding, linear, box, data.data(), chunks[0], space, to, decoded.data());
+  };
+  return write_payload(grid, kernels, linear, operands, work, payload, scratch, combined, threads);
+}
+
 }  // namespace
 
 Result<double> step_of(const Encoding& encoding, const Plan& plan, ConstBytes payload) {
@@ -212,6 +230,15 @@ Status extremum(const Encoding& encoding, const Plan& plan, const SumKernels& ke
   return with_dtype(encoding.field.dtype, [&](auto zero) {
     return extremum_as<decltype(zero)>(encoding, plan, kernels, which, operands, payload, scratch, combined,
                                        threads);
+  });
+}
+
+Status accumulate(const Encoding& encoding, const Plan& plan, const SumKernels& kernels,
+                  const OpenStream& stream, ConstBytes data, Bytes payload, Bytes decoded, Bytes scratch,
+                  Combined* combined, unsigned threads) {
+  return with_dtype(encoding.field.dtype, [&](auto zero) {
+    return accumulate_as<decltype(zero)>(encoding, plan, kernels, stream, data, payload, decoded, scratch,
+                                         combined, threads);
   });
 }
 

@@ -21,6 +21,10 @@ Status extremum(const Encoding& encoding, const Plan& plan, const SumKernels& ke
                 std::span<const OpenStream> operands, Bytes payload, Bytes scratch, Combined* combined,
                 unsigned threads);
 
+Status accumulate(const Encoding& encoding, const Plan& plan, const SumKernels& kernels,
+                  const OpenStream& stream, ConstBytes data, Bytes payload, Bytes decoded, Bytes scratch,
+                  Combined* combined, unsigned threads);
+
 Result<Moments> moments(const Encoding& encoding, const Plan& plan, const SumKernels& kernels,
                         ConstBytes payload, unsigned threads);
 Result<double> dot(const Encoding& encoding, const Plan& plan, const SumKernels& kernels, ConstBytes a,

@@ -51,6 +51,13 @@ class HomcompArithmetic final : public CodecArithmetic {
                              combined, exec.threads);
   }
 
+  Status accumulate(const Encoding& encoding, const OpenStream& stream, ConstBytes data, Bytes payload,
+                    Bytes decoded, Bytes scratch, Combined* combined, Exec exec) const override {
+    HOMZ_ASSIGN(const homcomp::Plan plan, homcomp::plan_of(encoding));
+    return homcomp::accumulate(encoding, plan, homcomp::sum_kernels(), stream, data, payload, decoded,
+                               scratch, combined, exec.threads);
+  }
+
   Result<Moments> moments(const OpenStream& stream, Exec exec) const override {
     HOMZ_ASSIGN(const homcomp::Plan plan, homcomp::plan_of(encoding_of(stream)));
     return homcomp::moments(encoding_of(stream), plan, homcomp::sum_kernels(), stream.payload, exec.threads);

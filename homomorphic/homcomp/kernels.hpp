@@ -31,7 +31,8 @@ struct SumSpace {
   alignas(64) std::int64_t quanta[kChunk];  // of the result
   std::byte values[kChunk * 8];             // of the result, of type T
   std::uint32_t fill[kBlocks], exact[kBlocks];
-  std::byte* readers;  // kernels' reader_bytes for each operand, aligned to 64
+  std::byte local[kChunk * 8];  // a chunk of values that are added to a stream
+  std::byte* readers;           // kernels' reader_bytes for each operand, aligned to 64
 };
 
 // Writes the combination of chunks at the same place, one an operand. `to` has room for the raw values.
@@ -43,6 +44,13 @@ using CombineChunks = ChunkResult (*)(const Linear<T>&, const Box& box, std::spa
 template <class T>
 using ExtremumOfChunks = ChunkResult (*)(const Linear<T>&, bool greatest, const Box& box, const ChunkRef& a,
                                          const ChunkRef& b, SumSpace& space, std::byte* to);
+
+// Writes a chunk plus the values of `data` at its place, which are quantised by `coding`; and, if `decoded`
+// is not null, what the result decodes to, to its place there, which may be where the values were.
+template <class T>
+using AccumulateChunk = ChunkResult (*)(const Coding<T>& coding, const Linear<T>& linear, const Box& box,
+                                        const std::byte* data, const ChunkRef& chunk, SumSpace& space,
+                                        std::byte* to, std::byte* decoded);
 
 // What a chunk holds, in the order of its box.
 struct ChunkContent {
@@ -63,6 +71,8 @@ struct SumKernels {
   CombineChunks<double> combine_f64;
   ExtremumOfChunks<float> extremum_f32;
   ExtremumOfChunks<double> extremum_f64;
+  AccumulateChunk<float> accumulate_f32;
+  AccumulateChunk<double> accumulate_f64;
   ReadChunk read;
 
   template <class T>
@@ -78,6 +88,13 @@ struct SumKernels {
       return extremum_f32;
     else
       return extremum_f64;
+  }
+  template <class T>
+  AccumulateChunk<T> accumulate() const {
+    if constexpr (sizeof(T) == 4)
+      return accumulate_f32;
+    else
+      return accumulate_f64;
   }
 };
 

@@ -1,0 +1,131 @@
+// Streams that do not go together as they are, made operands.
+#include <fmt/format.h>
+
+#include "homomorphic/arithmetic.hpp"
+#include "homomorphic/operands.hpp"
+
+namespace homz {
+namespace {
+
+using namespace operands;
+
+// A stream's values, encoded like another stream with a step of its own.
+Result<Compressed> encode_again(const OpenStream& stream, const OpenStream& like, CodecParams params,
+                                double abs_error, Exec exec) {
+  HOMZ_ASSIGN(Buffer data, Buffer::make(stream.header.field.bytes()));
+  HOMZ_ASSIGN(Buffer scratch, Buffer::make(stream.scratch_bytes));
+  HOMZ_TRY(decode_stream(stream, data.bytes(), scratch.bytes(), exec));
+  Compression compression;
+  compression.choice = {like.codec, params};
+  compression.field = stream.header.field;
+  compression.abs_error = abs_error;
+  compression.requested = ErrorBound{BoundMode::absolute, abs_error};
+  compression.fill_bits = stream.header.fill_bits;
+  compression.big_endian_origin = stream.header.big_endian_origin;
+  compression.always_coded = true;
+  return compress_resolved(compression, data.bytes(), exec);
+}
+
+// Which operands must be encoded again, and with which one's step.
+class Alignment {
+ public:
+  Alignment(const Registry& registry, Mismatch mismatch, Exec exec)
+      : registry_(registry), mismatch_(mismatch), exec_(exec) {}
+
+  // Replaces streams that do not fit.
+  Status align(std::vector<OpenStream>& streams, std::vector<Compressed>& kept) {
+    if (streams.empty()) return Status(Code::invalid_argument, "arithmetic on no stream at all");
+    for (std::size_t i = 0; i < streams.size(); ++i)
+      HOMZ_TRY(check_fields(streams[0].header, streams[i].header, i));
+    if (streams[0].header.field.count() == 0) return Status();
+    std::size_t leader = 0;
+    while (leader < streams.size() && !is_coded(streams[leader])) ++leader;
+    if (leader == streams.size()) {
+      leader = 0;
+      HOMZ_TRY(encode_leader(streams[0], kept));
+    }
+    HOMZ_ASSIGN(const CodecArithmetic* const arithmetic, arithmetic_of(streams[leader]));
+    const OpenStream first = streams[leader];
+    HOMZ_ASSIGN(const double step, arithmetic->step(encoding_of(first.header), first.payload));
+    HOMZ_ASSIGN(const CodecParams params, arithmetic->with_step(first.header.params, step));
+    for (std::size_t i = 0; i < streams.size(); ++i) {
+      HOMZ_ASSIGN(const bool fits, does_fit(*arithmetic, first, leader, step, streams[i], i));
+      if (fits) continue;
+      // Stored values and constants are exact: only what they are encoded with now counts.
+      const double own = streams[i].header.abs_error;
+      const bool is_exact = !is_coded(streams[i]);
+      HOMZ_TRY(replace(streams[i], first, params, is_exact && own != 0 ? own : first.header.abs_error, kept));
+      if (!is_exact) streams[i].header.abs_error = add_up(streams[i].header.abs_error, own);
+    }
+    return Status();
+  }
+
+ private:
+  // All are constants or stored: the first one's bound gives the step.
+  Status encode_leader(OpenStream& stream, std::vector<Compressed>& kept) {
+    HOMZ_TRY(arithmetic_of(stream).status());
+    if (stream.header.abs_error == 0)
+      return Status(Code::unsupported,
+                    "operand 1 is lossless: without an error bound there are no quanta to compute with");
+    return replace(stream, stream, stream.header.params, stream.header.abs_error, kept);
+  }
+
+  Result<bool> does_fit(const CodecArithmetic& arithmetic, const OpenStream& first, std::size_t leader,
+                        double step, const OpenStream& stream, std::size_t number) const {
+    if (!is_coded(stream)) return false;
+    const bool same_codec = stream.header.codec == first.header.codec;
+    double own = 0;
+    if (same_codec && arithmetic.alike(encoding_of(first.header), encoding_of(stream.header))) {
+      HOMZ_ASSIGN(own, arithmetic.step(encoding_of(stream.header), stream.payload));
+      if (own == step || mismatch_ == Mismatch::keep_steps) return true;
+    }
+    if (mismatch_ == Mismatch::requantise) return false;
+    if (!same_codec)
+      return Status(
+          Code::invalid_argument,
+          fmt::format("operands {} and {} are of codecs {} and {}: compress both with one, or ask for "
+                      "requantisation",
+                      leader + 1, number + 1, first.codec->info().name, stream.codec->info().name));
+    if (own == 0)
+      return Status(
+          Code::invalid_argument,
+          fmt::format("operands {} and {} have chunks of different shape: compress both with the same "
+                      "option dim, or ask for requantisation",
+                      leader + 1, number + 1));
+    return Status(
+        Code::invalid_argument,
+        fmt::format("operand {} has steps of {} (bound {}), operand {} steps of {} (bound {}): compress "
+                    "both with the option step={}, or ask for requantisation",
+                    leader + 1, step, first.header.abs_error, number + 1, own, stream.header.abs_error,
+                    step));
+  }
+
+  Status replace(OpenStream& stream, const OpenStream& like, const CodecParams& params, double bound,
+                 std::vector<Compressed>& kept) const {
+    HOMZ_ASSIGN(Compressed again, encode_again(stream, like, params, bound, exec_));
+    kept.push_back(std::move(again));
+    HOMZ_ASSIGN(stream, open_stream(registry_, kept.back().stream(), exec_));
+    return Status();
+  }
+
+  const Registry& registry_;
+  const Mismatch mismatch_;
+  const Exec exec_;
+};
+
+}  // namespace
+
+Result<CodedOperands> coded_alike(const Registry& registry, std::span<const ConstBytes> streams,
+                                  Mismatch mismatch, Exec exec) {
+  return no_throw([&]() -> Result<CodedOperands> {
+    CodedOperands operands;
+    for (const ConstBytes each : streams) {
+      HOMZ_ASSIGN(const OpenStream open, open_stream(registry, each, exec));
+      operands.streams_.push_back(open);
+    }
+    HOMZ_TRY(Alignment(registry, mismatch, exec).align(operands.streams_, operands.kept_));
+    return operands;
+  });
+}
+
+}  // namespace homz

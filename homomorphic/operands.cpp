@@ -1,0 +1,91 @@
+#include "homomorphic/operands.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <limits>
+
+namespace homz::operands {
+namespace {
+
+std::string text_of(const StreamHeader& header) {
+  return fmt::format("{} of {}", header.field.shape_text(), to_string(header.field.dtype));
+}
+
+Status differ(const char* what, const std::string& first, const std::string& other, std::size_t number) {
+  return Status(Code::invalid_argument, fmt::format("operand 1 has {0} {1}, operand {2} has {0} {3}", what,
+                                                    first, number + 1, other));
+}
+
+std::string fill_text(const StreamHeader& header) {
+  return header.fill_bits ? fmt::format("{:#x}", *header.fill_bits) : std::string("none");
+}
+
+// Sums and products of bounds are rounded up, where they are rounded.
+double up(double rounded, double error) {  // `error`: what the rounded result lacks
+  return error > 0 ? std::nextafter(rounded, std::numeric_limits<double>::infinity()) : rounded;
+}
+
+}  // namespace
+
+Encoding encoding_of(const StreamHeader& header) {
+  return Encoding{header.field, header.abs_error, header.fill_bits, header.params, true};
+}
+
+Status check_fields(const StreamHeader& first, const StreamHeader& other, std::size_t number) {
+  if (first.field != other.field) return differ("the shape", text_of(first), text_of(other), number);
+  if (first.fill_bits != other.fill_bits)
+    return differ("the fill value (bits)", fill_text(first), fill_text(other), number);
+  if (first.big_endian_origin != other.big_endian_origin)
+    return differ("the byte order", first.big_endian_origin ? "big-endian" : "little-endian",
+                  other.big_endian_origin ? "big-endian" : "little-endian", number);
+  return Status();
+}
+
+Result<const CodecArithmetic*> arithmetic_of(const OpenStream& stream) {
+  const CodecArithmetic* const arithmetic = find_arithmetic(stream.header.codec);
+  if (arithmetic != nullptr) return arithmetic;
+  return Status(
+      Code::unsupported,
+      fmt::format("streams of codec {} cannot be computed with: compress with homcomp, or decompress",
+                  stream.codec == nullptr ? "unknown" : stream.codec->info().name));
+}
+
+bool is_coded(const OpenStream& stream) {
+  return stream.header.representation == Representation::coded;
+}
+
+Status check(std::span<const OpenStream> operands) {
+  if (operands.empty()) return Status(Code::invalid_argument, "arithmetic on no stream at all");
+  HOMZ_ASSIGN(const CodecArithmetic* const arithmetic, arithmetic_of(operands[0]));
+  const StreamHeader& first = operands[0].header;
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    const StreamHeader& header = operands[i].header;
+    HOMZ_TRY(check_fields(first, header, i));
+    if (header.field.count() != 0 && !is_coded(operands[i]))
+      return Status(
+          Code::invalid_argument,
+          fmt::format("operand {} is not coded but a constant or stored: coded_alike() makes it so", i + 1));
+    if (header.codec != first.codec)
+      return differ("the codec", std::string(operands[0].codec->info().name),
+                    std::string(operands[i].codec->info().name), i);
+    if (!arithmetic->alike(encoding_of(first), encoding_of(header)))
+      return Status(
+          Code::invalid_argument,
+          fmt::format("operands 1 and {} have chunks of different shape: compress both with the same "
+                      "option dim",
+                      i + 1));
+  }
+  return Status();
+}
+
+double add_up(double a, double b) {
+  const double sum = a + b, part = sum - a;
+  return up(sum, (a - (sum - part)) + (b - part));
+}
+double multiply_up(double a, double b) {
+  const double product = a * b;
+  return up(product, std::fma(a, b, -product));
+}
+
+}  // namespace homz::operands

@@ -1,0 +1,24 @@
+// What arithmetic asks of its operands, and bounds that are rounded up.
+#pragma once
+
+#include <span>
+
+#include "homomorphic/codec_arithmetic.hpp"
+
+namespace homz::operands {
+
+Encoding encoding_of(const StreamHeader& header);
+bool is_coded(const OpenStream& stream);
+
+// What no encoding can mend: shape, type, fill value, byte order.
+Status check_fields(const StreamHeader& first, const StreamHeader& other, std::size_t number);
+// All that must be the same but for the step.
+Status check(std::span<const OpenStream> operands);
+
+Result<const CodecArithmetic*> arithmetic_of(const OpenStream& stream);
+
+// Rounded up, where they are rounded.
+double add_up(double a, double b);
+double multiply_up(double a, double b);
+
+}  // namespace homz::operands
