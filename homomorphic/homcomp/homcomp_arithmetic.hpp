@@ -1,4 +1,4 @@
-// Arithmetic on payloads of homcomp: codecs/homcomp/spec.md, "The sum of two streams".
+// Arithmetic on payloads of homcomp: codecs/homcomp/spec.md, "Linear combinations of streams".
 #pragma once
 
 #include "homomorphic/codec_arithmetic.hpp"

@@ -1,0 +1,89 @@
+"""op: arithmetic on streams."""
+
+import math
+import os
+
+import harness
+from harness import FAILED, USAGE, Case
+
+
+class Arithmetic(Case):
+    def setUp(self):
+        super().setUp()
+        self.a = [math.sin(i * 0.01) for i in range(3000)]
+        self.b = [2 * math.cos(i * 0.013) for i in range(3000)]
+        for name, values in (("a", self.a), ("b", self.b)):
+            self.write(name, values)
+            self.compress(name, name + ".homz", "-c", "homcomp:step=0.0019")
+
+    def compress(self, source, target, *options):
+        self.homz("compress", source, target, "--type", "f32", "--shape", "30x100", "--abs", "1e-3", *options)
+
+    def values(self, stream):
+        self.homz("decompress", stream, "back", "--force", "--quiet")
+        return self.read("back")
+
+    def check(self, arguments, expected, bound):
+        self.homz("op", *arguments, "-o", "out.homz", "--force")
+        self.assertAlmostEqual(self.json("info", "out.homz")["abs_bound"], bound, delta=1e-3)
+        for found, value in zip(self.values("out.homz"), expected, strict=True):
+            self.assertLessEqual(abs(found - value), bound + 1e-6)
+
+    def test_streams(self):
+        a, b = self.a, self.b
+        self.check(["add", "a.homz", "b.homz"], [x + y for x, y in zip(a, b)], 2e-3)
+        self.check(["add", "a.homz", "b.homz", "a.homz"], [2 * x + y for x, y in zip(a, b)], 3e-3)
+        self.check(["sub", "a.homz", "b.homz"], [x - y for x, y in zip(a, b)], 2e-3)
+        self.check(["avg", "a.homz", "b.homz"], [(x + y) / 2 for x, y in zip(a, b)], 1e-3)
+        self.check(["neg", "a.homz"], [-x for x in a], 1e-3)
+        self.check(["mul", "a.homz", "--by", "3"], [3 * x for x in a], 3e-3)
+        self.check(["mul", "a.homz", "--by", "-0.5"], [-x / 2 for x in a], 0.5e-3)
+        self.check(["shift", "a.homz", "--by", "2.5"], [x + 2.5 for x in a], 2e-3)
+        self.check(["axpy", "a.homz", "b.homz", "--by", "-4"], [y - 4 * x for x, y in zip(a, b)], 5e-3)
+        self.check(["min", "a.homz", "b.homz"], [min(x, y) for x, y in zip(a, b)], 1e-3)
+        self.check(["max", "a.homz", "b.homz"], [max(x, y) for x, y in zip(a, b)], 1e-3)
+
+    def test_numbers(self):
+        facts = self.json("op", "stats", "a.homz")
+        mean = sum(self.a) / 3000
+        self.assertEqual(facts["count"], 3000)
+        self.assertAlmostEqual(facts["mean"], mean, delta=1e-3)
+        self.assertAlmostEqual(facts["sum"], sum(self.a), delta=3)
+        self.assertAlmostEqual(facts["deviation"], math.sqrt(sum((x - mean) ** 2 for x in self.a) / 3000), delta=1e-3)
+        self.assertAlmostEqual(facts["max"], max(self.a), delta=1e-3)
+        self.assertAlmostEqual(facts["min"], min(self.a), delta=1e-3)
+        product = self.json("op", "dot", "a.homz", "b.homz")["dot"]
+        self.assertAlmostEqual(product, sum(x * y for x, y in zip(self.a, self.b)), delta=10)
+        self.assertIn("variance", self.homz("op", "stats", "a.homz").text)
+
+    def test_steps_that_differ(self):
+        self.compress("b", "other.homz", "-c", "homcomp:step=0.0018")
+        run = self.homz("op", "add", "a.homz", "other.homz", "-o", "sum.homz", expect=USAGE)
+        self.assertIn("step=", run.errors)
+        self.assertFalse(os.path.exists(self.path("sum.homz")))
+        self.homz("op", "add", "a.homz", "other.homz", "-o", "sum.homz", "--requantise")
+        self.assertAlmostEqual(self.json("info", "sum.homz")["abs_bound"], 3e-3)
+        self.homz("op", "dot", "a.homz", "other.homz")
+
+    def test_wrong_use(self):
+        for arguments in (
+            ["add", "a.homz", "-o", "x"],
+            ["add", "a.homz", "b.homz"],
+            ["mul", "a.homz", "-o", "x"],
+            ["mul", "a.homz", "--by", "much", "-o", "x"],
+            ["add", "a.homz", "b.homz", "--by", "2", "-o", "x"],
+            ["axpy", "a.homz", "b.homz", "--by", "0.5", "-o", "x"],
+            ["root", "a.homz", "-o", "x"],
+            ["stats", "a.homz", "-o", "x"],
+            ["add", "a.homz", "b.homz", "-o", "b.homz", "--force"],
+        ):
+            self.homz("op", *arguments, expect=USAGE)
+        self.homz("op", "add", "a.homz", "a", "-o", "x", expect=FAILED)
+        self.homz("op", "add", "a.homz", "missing", "-o", "x", expect=FAILED)
+        self.compress("b", "foreign.homz", "-c", "cuszp2")
+        self.homz("op", "neg", "foreign.homz", "-o", "x", expect=FAILED)
+        self.assert_no_litter(["a", "b", "a.homz", "b.homz", "foreign.homz"])
+
+
+if __name__ == "__main__":
+    harness.main()
