@@ -76,8 +76,17 @@ Status check_operands(std::span<const OpenStream> operands) {
   return Status();
 }
 
-double up(double x) {
-  return std::nextafter(x, std::numeric_limits<double>::infinity());
+// Sums and products of bounds are rounded up, where they are rounded.
+double up(double rounded, double error) {  // `error`: what the rounded result lacks
+  return error > 0 ? std::nextafter(rounded, std::numeric_limits<double>::infinity()) : rounded;
+}
+double add_up(double a, double b) {
+  const double sum = a + b, part = sum - a;
+  return up(sum, (a - (sum - part)) + (b - part));
+}
+double multiply_up(double a, double b) {
+  const double product = a * b;
+  return up(product, std::fma(a, b, -product));
 }
 
 Status check_combination(const Combination& combination, std::size_t operands) {
@@ -158,10 +167,10 @@ Status combine_into(const Combination& combination, std::span<const OpenStream> 
   double bound = 0;
   for (std::size_t i = 0; i < operands.size(); ++i) {
     const double factor = std::abs(static_cast<double>(combination.factors[i]));
-    bound = up(bound + up(factor * operands[i].header.abs_error));
+    bound = add_up(bound, multiply_up(factor, operands[i].header.abs_error));
   }
   const double missed = std::abs(combination.shift - std::nearbyint(combination.shift / step) * step);
-  bound = up(up(bound + missed) * combination.scale);
+  bound = multiply_up(add_up(bound, missed), combination.scale);
   if (!std::isfinite(bound)) return Status(Code::unsupported, "the bound of the result is not finite");
   HOMZ_ASSIGN(const CodecParams params, arithmetic->with_step(encoding.params, 0));
   Combined combined;
@@ -253,7 +262,7 @@ class Alignment {
       const double own = streams[i].header.abs_error;
       const bool is_exact = !is_coded(streams[i]);
       HOMZ_TRY(replace(streams[i], first, params, is_exact && own != 0 ? own : first.header.abs_error, kept));
-      if (!is_exact) streams[i].header.abs_error = up(streams[i].header.abs_error + own);
+      if (!is_exact) streams[i].header.abs_error = add_up(streams[i].header.abs_error, own);
     }
     return Status();
   }
@@ -275,7 +284,7 @@ class Alignment {
     double own = 0;
     if (same_codec && arithmetic.alike(encoding_of(first.header), encoding_of(stream.header))) {
       HOMZ_ASSIGN(own, arithmetic.step(encoding_of(stream.header), stream.payload));
-      if (own == step) return true;
+      if (own == step || mismatch_ == Mismatch::keep_steps) return true;
     }
     if (mismatch_ == Mismatch::requantise) return false;
     if (!same_codec)

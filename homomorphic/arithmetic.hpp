@@ -33,10 +33,11 @@ Status extremum_of_streams(Extremum which, const OpenStream& a, const OpenStream
 enum class Mismatch : std::uint8_t {
   refuse,
   requantise,  // decode and encode again, with the first one's step: its bound comes on top
+  keep_steps,  // steps may differ, as far as dot() is concerned
 };
 
 // The streams as operands: stored and constant ones, and, if asked for, those of another step, are encoded
-// with the step of the first coded one; those memory is kept here.
+// with the step of the first coded one; whose memory is kept here.
 class CodedOperands {
  public:
   std::span<const OpenStream> streams() const noexcept { return streams_; }

@@ -61,8 +61,41 @@ class BlockReader {
     return true;
   }
 
+  // Reads the next blocks as planes, as many as a vector has lanes, if all of them are dense and unmasked and
+  // can be read by whole vectors. `widest` grows to the width of the widest.
+  [[gnu::always_inline]] inline bool read_dense(unsigned first, PlaneWords (&planes)[V::kLanes],
+                                                unsigned& widest) {
+    const std::uint8_t* const codes = reader_.codes() + first;
+    if (kBlock * (first + V::kLanes) > count_ || has_masks() || !all_dense(codes)) return false;
+    const std::byte* at = words_;
+    unsigned most = widest;
+    for (unsigned lane = 0; lane < V::kLanes; ++lane) {
+      const unsigned width = codes[lane] - kDense;
+      planes[lane] = {at, width, V::kLanes * 4};
+      at += 4 * (1 + width);
+      most = width > most ? width : most;
+    }
+    // The last one has the least behind it.
+    const std::byte* const last = planes[V::kLanes - 1].words;
+    if (static_cast<std::size_t>(end_ - last) < 4 * (1 + most + V::kLanes)) return false;
+    words_ = at;
+    widest = most;
+    return true;
+  }
+  // Whether the next blocks, as many as a vector has lanes, are zeros, of which nothing is to be read.
+  [[gnu::always_inline]] inline bool are_zero(unsigned first) const {
+    const std::uint8_t* const codes = reader_.codes() + first;
+    std::uint32_t any = 0;
+    for (unsigned i = 0; i < V::kLanes; i += 4) {
+      std::uint32_t four;
+      std::memcpy(&four, codes + i, 4);
+      any |= four;
+    }
+    return kBlock * (first + V::kLanes) <= count_ && any == 0;
+  }
+
   // The same as planes. `sparse`: room for those of a sparse block, readable as a vector.
-  [[gnu::always_inline]] inline bool read(unsigned block, std::uint32_t (&sparse)[V::kLanes],
+  [[gnu::always_inline]] inline bool read(unsigned block, std::uint32_t (&sparse)[1 + V::kLanes],
                                           PlaneWords& planes) {
     const std::uint8_t code = reader_.code(block);
     if (code >= kAllFill && !read_masks(block, code)) return false;
@@ -76,6 +109,17 @@ class BlockReader {
   }
 
  private:
+  // Of codes without masks: dense ones have bit 4 or 5.
+  static bool all_dense(const std::uint8_t* codes) {
+    std::uint32_t all = ~0u;
+    for (unsigned i = 0; i < V::kLanes; i += 4) {
+      std::uint32_t four;
+      std::memcpy(&four, codes + i, 4);
+      all &= four | four >> 1;
+    }
+    return (all & 0x10101010u) == 0x10101010u;
+  }
+
   static void apply_signs(std::uint32_t signs, Block<V>& residuals) {
     for (unsigned i = 0; i < V::kVectors; ++i)
       residuals.v[i] = V::negate_where(signs >> i * V::kLanes & V::kAll, residuals.v[i]);

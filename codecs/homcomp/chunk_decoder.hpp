@@ -69,34 +69,10 @@ class ChunkDecoder {
 
   // ---- Along x
 
-  template <unsigned kOrder>
-  struct RowSums {
-    Vec first, second;
-
-    explicit RowSums(std::uint32_t front) { reset(front); }
-    void reset(std::uint32_t front) {
-      first = V::all(kOrder == 1 ? front : 0);
-      second = V::all(front);
-    }
-    Vec add(Vec residuals) {
-      if constexpr (kOrder == 0) return residuals + second;
-      Vec sums = V::prefix_sums(residuals);
-      const Vec total = V::last(sums);  // off the chain from vector to vector
-      sums += first;
-      first += total;
-      if constexpr (kOrder == 1) return sums;
-      sums = V::prefix_sums(sums);
-      const Vec second_total = V::last(sums);
-      sums += second;
-      second += second_total;
-      return sums;
-    }
-  };
-
   // Values that follow from their row alone, straight to their places.
   template <unsigned kOrder>
   bool read_rows(const Fronts& fronts) {
-    RowSums<kOrder> sums(fronts.x);
+    RowSums<V, kOrder> sums(fronts.x);
     const unsigned row = box_.row() == count_ ? kChunk : box_.row();
     unsigned left = 0;
     Cursor cursor(box_);
@@ -157,7 +133,7 @@ class ChunkDecoder {
       Vec above[kVectors];
       for (Vec& v : above) v = V::all(start.y);
       for (unsigned y = 0; y < rows; ++y, at += kShortRow, to += stride) {
-        RowSums<kOrder> sums(start.x);
+        RowSums<V, kOrder> sums(start.x);
         for (unsigned i = 0; i < kVectors; ++i) {
           above[i] = (above[i] & keep_y) + sums.add(V::load(at + i * V::kLanes));
           const Vec quanta = above[i] + (V::load(at + i * V::kLanes - back) & keep_z);
@@ -174,7 +150,7 @@ class ChunkDecoder {
     for (RowWalk row(box_); !row.is_done(); row.next()) {
       std::uint32_t* const at = quanta_ + row.position();
       const PlaneStart start(fronts, row.z());
-      RowSums<kOrder> sums(start.x);
+      RowSums<V, kOrder> sums(start.x);
       for (unsigned x = 0; x < length; x += V::kLanes) {
         Vec values = sums.add(V::load(at + x));
         if (fronts.along_y) {

@@ -31,6 +31,7 @@ class ChunkParts {
   void put_words(unsigned first, typename V::Vec words) {
     V::store(reinterpret_cast<std::uint32_t*>(words_) + first, words);
   }
+  void put_word(unsigned at, std::uint32_t word) { store_le(words_ + 4 * at, word); }
   void skip_words(unsigned count) { words_ += 4 * count; }
 
   // A block of any width, that of its largest residual; returns its code.

@@ -39,6 +39,7 @@ class ChunkReader {
 
   const Orders& orders() const { return orders_; }
   std::uint8_t code(unsigned block) const { return codes_[block]; }
+  const std::uint8_t* codes() const { return codes_; }  // readable by eights
   unsigned range() const { return range_; }
   bool has_masks() const { return any_all_fill_ || (all_codes_ & (kFillMask | kExactMask)) != 0; }
   bool has_exact_masks() const { return (all_codes_ & kExactMask) != 0; }
@@ -73,13 +74,26 @@ class ChunkReader {
     if (chunk.size() < at) return "a chunk without its bitmap";
     std::memset(codes_, otherwise_, blocks);
     // Locals: a store of a code could change any member, as far as compilers know.
-    unsigned words = 0, magnitudes = 0, all_codes = 0, any_all_fill = otherwise_ == kAllFill;
+    unsigned words = 0, magnitudes = 0, all_codes = 0, any_all_fill = otherwise_ == kAllFill, no_code = 0;
     for (unsigned groups = top_; groups != 0; groups &= groups - 1) {
       const unsigned first = static_cast<unsigned>(std::countr_zero(groups)) * ChunkHead::kCodeGroup;
       auto coded = std::to_integer<unsigned>(chunk[bitmap++]);
       if (coded == 0 || (first + ChunkHead::kCodeGroup > blocks && coded >> (blocks - first) != 0))
         return "a bitmap of no meaning";
       if (chunk.size() - at < count_bits(coded)) return "a chunk without its codes";
+      if (coded == 0xff) {
+        for (unsigned i = 0; i < ChunkHead::kCodeGroup; ++i) {
+          const auto code = std::to_integer<std::uint8_t>(chunk[at + i]);
+          codes_[first + i] = code;
+          words += kCodeParts[code].words;
+          magnitudes += kCodeParts[code].magnitudes;
+          all_codes |= code;
+          any_all_fill |= code == kAllFill;
+          no_code |= kCodeParts[code].words == kNoCode;
+        }
+        at += ChunkHead::kCodeGroup;
+        continue;
+      }
       for (; coded != 0; coded &= coded - 1) {
         const auto code = std::to_integer<std::uint8_t>(chunk[at++]);
         const CodeParts parts = kCodeParts[code];
@@ -91,6 +105,7 @@ class ChunkReader {
         any_all_fill |= code == kAllFill;
       }
     }
+    if (no_code != 0) return "a code of no meaning";
     at_ = at;
     word_count_ = words;
     magnitude_bytes_ = magnitudes;
@@ -127,7 +142,7 @@ class ChunkReader {
   bool any_all_fill_ = false;
   std::size_t at_ = 0;
   std::size_t word_count_ = 0, magnitude_bytes_ = 0;
-  std::uint8_t codes_[kBlocks];
+  std::uint8_t codes_[kBlocks + ChunkHead::kCodeGroup];
 };
 
 }  // namespace homz::homcomp

@@ -65,6 +65,42 @@ class RowDifferences {
   typename V::Vec before_, slope_before_;
 };
 
+// ---- Sums along a row, from its start on
+
+template <class V, unsigned kOrder>
+struct RowSums {
+  using Vec = typename V::Vec;
+  Vec first, second;
+
+  explicit RowSums(std::uint32_t front) { reset(front); }
+  void reset(std::uint32_t front) {
+    first = V::all(kOrder == 1 ? front : 0);
+    second = V::all(front);
+  }
+  Vec add(Vec residuals) {
+    if constexpr (kOrder == 0) return residuals + second;
+    Vec sums = V::prefix_sums(residuals);
+    const Vec total = V::last(sums);  // off the chain from vector to vector
+    sums += first;
+    first += total;
+    if constexpr (kOrder == 1) return sums;
+    sums = V::prefix_sums(sums);
+    const Vec second_total = V::last(sums);
+    sums += second;
+    second += second_total;
+    return sums;
+  }
+};
+
+template <class V, unsigned kOrder>
+void sum_whole_rows(std::uint32_t* values, const Box& box, std::uint32_t front) {
+  for (unsigned at = 0; at < box.count(); at += box.row()) {
+    RowSums<V, kOrder> sums(front);
+    for (unsigned i = at; i < at + box.row(); i += V::kLanes)
+      V::store(values + i, sums.add(V::load(values + i)));
+  }
+}
+
 // ---- Sums along y and z, in place, of values that lie without gaps
 
 template <class V>
@@ -101,10 +137,17 @@ void undo_planes_and_rows(std::uint32_t* quanta, const Box& box, const Orders& o
 }
 
 // Differences from what is `distance` in front, within each part of `count` values, with 0 in front of it.
+// From the end, so that what is in front is not changed yet.
 template <class V>
 void take_differences(std::uint32_t* values, unsigned count, unsigned part, unsigned distance) {
-  for (unsigned at = 0; at < count; at += part)
-    for (unsigned i = at + part; i-- > at + distance;) values[i] -= values[i - distance];
+  for (unsigned at = 0; at < count; at += part) {
+    unsigned i = at + part;
+    for (; i >= at + distance + V::kLanes; i -= V::kLanes) {
+      std::uint32_t* const to = values + i - V::kLanes;
+      V::store(to, V::load(to) - V::load(to - distance));
+    }
+    for (; i-- > at + distance;) values[i] -= values[i - distance];
+  }
 }
 
 // Of residuals of some orders, so that they are those of orders that are nowhere lower. (Differences
@@ -120,14 +163,17 @@ void raise(std::uint32_t* values, const Box& box, const Orders& from, const Orde
 template <class V>
 void undo_differences(std::uint32_t* values, const Box& box, const Orders& orders) {
   const auto front = static_cast<std::uint32_t>(orders.front_x());
-  for (unsigned at = 0; at < box.count() && orders.x != 0; at += box.row()) {
-    std::uint32_t slope = 0, sum = front;
-    for (unsigned i = at; i < at + box.row(); ++i) {
-      slope = values[i] + (orders.x == 2 ? slope : 0);
-      sum += slope;
-      values[i] = sum;
+  if (orders.x != 0 && box.row() % V::kLanes == 0)
+    orders.x == 1 ? sum_whole_rows<V, 1>(values, box, front) : sum_whole_rows<V, 2>(values, box, front);
+  else if (orders.x != 0)
+    for (unsigned at = 0; at < box.count(); at += box.row()) {
+      std::uint32_t slope = 0, sum = front;
+      for (unsigned i = at; i < at + box.row(); ++i) {
+        slope = values[i] + (orders.x == 2 ? slope : 0);
+        sum += slope;
+        values[i] = sum;
+      }
     }
-  }
   if (orders.offset() != 0)
     add_everywhere<V>(values, box.count(), static_cast<std::uint32_t>(orders.offset()));
   undo_planes_and_rows<V>(values, box, orders);

@@ -17,6 +17,10 @@ struct Avx2 {
   static void store(std::uint32_t* to, Vec value) {
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), raw(value));
   }
+  static Vec gather(const std::byte* const (&from)[kLanes]) {  // the instruction of this name is slower
+    return vec(_mm256_setr_epi32(word(from[0]), word(from[1]), word(from[2]), word(from[3]), word(from[4]),
+                                 word(from[5]), word(from[6]), word(from[7])));
+  }
   static Vec all(std::uint32_t value) { return Vec{} + value; }
 
   static Vec lesser(Vec a, Vec b) { return vec(_mm256_min_epi32(raw(a), raw(b))); }
@@ -139,6 +143,11 @@ struct Avx2 {
   static __m256i raw(Vec value) { return reinterpret_cast<__m256i>(value); }
   static __m256 ps(Vec value) { return reinterpret_cast<__m256>(value); }
   static Vec vec(__m256i value) { return reinterpret_cast<Vec>(value); }
+  static int word(const std::byte* from) {
+    int value;
+    std::memcpy(&value, from, sizeof(value));
+    return value;
+  }
 
   // Lanes of ones or zeros: from 64 bits to 32, in order.
   static Vec join_wide(__m256 low, __m256 high) {

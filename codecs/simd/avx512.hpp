@@ -16,6 +16,9 @@ struct Avx512 {
 
   static Vec load(const std::uint32_t* from) { return vec(_mm512_loadu_si512(from)); }
   static void store(std::uint32_t* to, Vec value) { _mm512_storeu_si512(to, raw(value)); }
+  static Vec gather(const std::byte* const (&from)[kLanes]) {
+    return vec(_mm512_inserti64x4(_mm512_castsi256_si512(half_from(from)), half_from(from + 8), 1));
+  }
   static Vec all(std::uint32_t value) { return Vec{} + value; }
 
   static Vec lesser(Vec a, Vec b) { return vec(_mm512_min_epi32(raw(a), raw(b))); }
@@ -109,6 +112,11 @@ struct Avx512 {
   }
 
  protected:
+  static __m256i half_from(const std::byte* const* from) {
+    int words[8];
+    for (unsigned i = 0; i < 8; ++i) std::memcpy(words + i, from[i], sizeof(int));
+    return _mm256_setr_epi32(words[0], words[1], words[2], words[3], words[4], words[5], words[6], words[7]);
+  }
   static __m512i raw(Vec value) { return reinterpret_cast<__m512i>(value); }
   static Vec vec(__m512i value) { return reinterpret_cast<Vec>(value); }
   // Where registers run short, GCC 12 may store a mask as 8 or 16 bits and read 32 back, if it is widened by

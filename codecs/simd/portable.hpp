@@ -24,6 +24,12 @@ struct Portable {
     return value;
   }
   static void store(std::uint32_t* to, Vec value) { __builtin_memcpy(to, &value, sizeof(value)); }
+  // A word from each place.
+  static Vec gather(const std::byte* const (&from)[kLanes]) {
+    Vec value;
+    for (unsigned i = 0; i < kLanes; ++i) value[i] = load_le<std::uint32_t>(from[i]);
+    return value;
+  }
   static Vec all(std::uint32_t value) { return Vec{} + value; }
 
   static Vec lesser(Vec a, Vec b) {  // of signed numbers

@@ -3,9 +3,8 @@
 // primitives V.
 #pragma once
 
-#include "codecs/homcomp/chunk_writer.hpp"
+#include "homomorphic/homcomp/chunk_planes.hpp"
 #include "homomorphic/homcomp/kernels.hpp"
-#include "homomorphic/homcomp/plane_sum.hpp"
 #include "homomorphic/homcomp/value_writer.hpp"
 
 namespace homz::homcomp {
@@ -20,17 +19,15 @@ class ChunkSum {
         space_(space),
         readers_(reinterpret_cast<BlockReader<V>*>(space.readers)),
         count_(box.count()),
-        blocks_(ceil_div(count_, kBlock)),
-        parts_(space.encode) {}
+        blocks_(ceil_div(count_, kBlock)) {}
 
   // As CombineChunks.
   ChunkResult write(std::byte* to) {
     ChunkResult result;
     result.wrong = open();
     if (result.wrong != nullptr) return result;
-    if (can_add_planes()) {
-      result.wrong = add_planes();
-      if (result.wrong == nullptr) result.words = assemble(to);
+    if (!any_raw_ && !may_overflow_) {
+      result = are_planes_enough() ? write_planes(to) : write_residuals(to);
       if (result.wrong != nullptr || result.words != 0) return result;
       result.wrong = open();  // as large as its values: once more, for them
       if (result.wrong != nullptr) return result;
@@ -75,101 +72,126 @@ class ChunkSum {
     return static_cast<std::uint32_t>(linear_.factors[operand]);
   }
 
-  bool can_add_planes() const {
-    return is_plain_ && !any_raw_ && !orders_differ_ && !has_exact_ && !may_overflow_;
+  bool are_planes_enough() const { return is_plain_ && !orders_differ_ && !has_exact_; }
+
+  ChunkResult write_planes(std::byte* to) {
+    ChunkPlanes<V> planes({readers_, chunks_.size()}, linear_.factors, has_masks_, count_, space_.encode);
+    ChunkResult result;
+    result.wrong = planes.add();
+    if (result.wrong == nullptr) result.words = planes.write(orders_, range_, count_ * sizeof(T), to) / 4;
+    return result;
   }
 
-  // ---- As planes
+  // ---- As residuals
 
-  const char* add_planes() {
-    ChunkParts<V> parts(space_.encode);
-    for (unsigned first = 0; first < blocks_; first += V::kLanes) {
-      const unsigned lanes = std::min(V::kLanes, blocks_ - first);
-      PlaneSum<V> sum;
-      std::uint32_t fill[V::kLanes] = {};
-      for (std::size_t i = 0; i < chunks_.size(); ++i)
-        if (!add_operand(i, first, lanes, sum, fill)) return "masks of no meaning";
-      write_batch(sum, first, lanes, fill, parts);
+  ChunkResult write_residuals(std::byte* to) {
+    ChunkResult result;
+    clear();
+    for (std::size_t i = 0; i < chunks_.size(); ++i) {
+      if (!read_residuals(i)) return {"masks of no meaning"};
+      add_residuals(i);
     }
-    parts_ = parts;
-    return nullptr;
+    exclude_fill();
+    if (has_exact_) {
+      result.wrong = open();
+      for (std::size_t i = 0; i < chunks_.size() && result.wrong == nullptr; ++i)
+        if (!add_exact_values(i)) result.wrong = "masks of no meaning";
+      if (result.wrong != nullptr) return result;
+      finish_exact_values();
+    }
+    ValueWriter<V, T> writer(space_, count_);
+    result.words = writer.write_coded(orders_, range_, to);
+    result.has_exact = writer.has_exact();
+    return result;
   }
 
-  [[gnu::always_inline]] inline bool add_operand(std::size_t operand, unsigned first, unsigned lanes,
-                                                 PlaneSum<V>& sum, std::uint32_t* fill) {
+  void clear() {
+    std::memset(space_.fill, 0, sizeof(space_.fill));
+    std::memset(space_.exact, 0, sizeof(space_.exact));
+    std::memset(space_.encode.quanta, 0, kBlock * blocks_ * sizeof(std::uint32_t));
+  }
+  void exclude_fill() {
+    for (unsigned block = 0; block < blocks_; ++block) space_.exact[block] &= ~space_.fill[block];
+  }
+
+  // An operand's residuals, of the orders of the sum, to space.operand; its masks to those of the sum.
+  bool read_residuals(std::size_t operand) {
     BlockReader<V>& reader = readers_[operand];
-    std::uint32_t sparse[V::kLanes][V::kLanes];
-    PlaneWords blocks[V::kLanes];
-    for (unsigned lane = lanes; lane < V::kLanes; ++lane) {
-      std::memset(sparse[lane], 0, sizeof(sparse[lane]));
-      blocks[lane] = {reinterpret_cast<const std::byte*>(sparse[lane]), 1, sizeof(sparse[lane])};
+    for (unsigned block = 0; block < blocks_; ++block) {
+      Block<V> residuals;
+      if (!reader.read(block, residuals)) return false;
+      residuals.store(space_.operand + kBlock * block);
+      if (reader.is_masked(block)) {
+        space_.fill[block] |= reader.fill(block);
+        space_.exact[block] |= reader.exact(block);
+      }
     }
-    unsigned widest = 1;
-    for (unsigned lane = 0; lane < lanes; ++lane) {
-      if (!reader.read(first + lane, sparse[lane], blocks[lane])) return false;
-      widest = std::max(widest, blocks[lane].width);
-      if (has_masks_ && reader.is_masked(first + lane)) fill[lane] |= reader.fill(first + lane);
-    }
-    PlaneBatch<V> batch;
-    batch.load(blocks, widest);
-    sum.add(batch, widest, factor(operand) == 1 ? 0 : ~0u);
+    raise<V>(space_.operand, box_, reader.orders(), orders_);
     return true;
   }
 
-  [[gnu::always_inline]] inline void write_batch(const PlaneSum<V>& sum, unsigned first, unsigned lanes,
-                                                 const std::uint32_t* fill, ChunkParts<V>& parts) {
-    PlaneBatch<V> batch;
-    sum.finish(batch);
-    batch.transpose(sum.width());
-    for (unsigned lane = 0; lane < lanes; ++lane)
-      codes_[first + lane] = static_cast<std::byte>(
-          write_block(batch, sum.width(), lane, has_masks_ ? fill[lane] : 0, first + lane, parts));
+  void add_residuals(std::size_t operand) {
+    const std::uint32_t* const own = space_.operand;
+    std::uint32_t* const sum = space_.encode.quanta;
+    const Vec times = V::all(factor(operand));
+    for (unsigned i = 0; i < kBlock * blocks_; i += V::kLanes)
+      V::store(sum + i, V::load(sum + i) + times * V::load(own + i));
   }
 
-  [[gnu::always_inline]] inline std::uint8_t write_block(const PlaneBatch<V>& batch, unsigned most,
-                                                         unsigned lane, std::uint32_t fill, unsigned block,
-                                                         ChunkParts<V>& parts) {
-    std::uint64_t used = 0;  // bit k: word k is not 0
-    for (unsigned group = 0; group * V::kLanes <= most; ++group)
-      used |= std::uint64_t{V::not_zero(batch.row(group, lane))} << group * V::kLanes;
-    const unsigned width = bit_width(static_cast<std::uint32_t>(used >> 1));
-    std::uint8_t code = 0;
-    if (fill != 0) {
-      if (width == 0 && fill == valid(block)) return kAllFill;
-      parts.add_word(fill);
-      code = kFillMask;
+  // An operand's residuals, as they are in space.operand, become its quanta.
+  void undo_differences(std::size_t operand) {
+    Orders orders = orders_;
+    orders.base = readers_[operand].orders().base;
+    homcomp::undo_differences<V>(space_.operand, box_, orders);
+  }
+
+  bool add_exact_values(std::size_t operand) {
+    if (!read_residuals(operand)) return false;
+    exclude_fill();
+    undo_differences(operand);
+    const BlockReader<V>& reader = readers_[operand];
+    const std::byte* own_value = reader.exact_values().data();
+    for (unsigned block = 0; block < blocks_; ++block) {
+      const std::uint32_t own = reader.is_masked(block) ? reader.exact(block) : 0;
+      for (std::uint32_t bits = own | space_.exact[block]; bits != 0; bits &= bits - 1) {
+        const auto bit = static_cast<unsigned>(std::countr_zero(bits));
+        const unsigned i = kBlock * block + bit;
+        T x = restore(static_cast<std::int32_t>(space_.operand[i]), linear_.step);
+        if ((own >> bit & 1) != 0) {
+          x = load_value<T>(own_value);
+          own_value += sizeof(T);
+        }
+        add_value(operand, i, x);
+      }
     }
-    if (width <= 1) {
-      const Vec& row = batch.row(0, lane);
-      return code | parts.add_sparse(row[1], row[0]);
-    }
-    for (unsigned group = 0; group * V::kLanes <= width; ++group)
-      parts.put_words(group * V::kLanes, batch.row(group, lane));
-    parts.skip_words(1 + width);
-    return code | static_cast<std::uint8_t>(kDense + width);
+    return true;
+  }
+
+  void finish_exact_values() {
+    for (unsigned block = 0; block < blocks_; ++block)
+      for (std::uint32_t bits = space_.exact[block]; bits != 0; bits &= bits - 1) {
+        const unsigned i = kBlock * block + static_cast<unsigned>(std::countr_zero(bits));
+        set_value(i, finished(value(i)));
+      }
   }
 
   // ---- Value by value
 
   ChunkResult write_by_value(std::byte* to) {
     ChunkResult result;
-    std::uint32_t* const residuals = space_.encode.quanta;
-    std::memset(residuals, 0, kBlock * blocks_ * sizeof(std::uint32_t));
+    clear();
     std::memset(space_.quanta, 0, sizeof(space_.quanta));
-    std::memset(space_.fill, 0, sizeof(space_.fill));
-    std::memset(space_.exact, 0, sizeof(space_.exact));
     for (std::size_t i = 0; i < chunks_.size(); ++i) {
       result.wrong = chunks_[i].is_raw ? add_raw(i) : add_values(i);
       if (result.wrong != nullptr) return result;
     }
-    for (unsigned block = 0; block < blocks_; ++block) space_.exact[block] &= ~space_.fill[block];
+    exclude_fill();
     finish_values();
     return ValueWriter<V, T>(space_, count_).write(orders_, range_, any_raw_, to);
   }
 
   T value(unsigned i) const { return load_value<T>(space_.values + i * sizeof(T)); }
   void set_value(unsigned i, T x) { store_value(space_.values + i * sizeof(T), x); }
-  std::uint32_t valid(unsigned block) const { return first_bits(count_ - kBlock * block); }
   static bool is_set(const std::uint32_t* mask, unsigned i) {
     return (mask[i / kBlock] >> i % kBlock & 1) != 0;
   }
@@ -178,6 +200,10 @@ class ChunkSum {
   void add_value(std::size_t operand, unsigned i, T x) {
     const T term = static_cast<T>(linear_.factors[operand]) * x;
     set_value(i, operand == 0 ? term : value(i) + term);
+  }
+
+  T finished(T sum) const {
+    return any_nan_alike(linear_.scale * (linear_.shift == 0 ? sum : sum + linear_.shift_value));
   }
 
   const char* add_raw(std::size_t operand) {
@@ -192,26 +218,14 @@ class ChunkSum {
   }
 
   const char* add_values(std::size_t operand) {
-    BlockReader<V>& reader = readers_[operand];
-    std::uint32_t* const own = space_.operand;
-    for (unsigned block = 0; block < blocks_; ++block) {
-      Block<V> residuals;
-      if (!reader.read(block, residuals)) return "masks of no meaning";
-      residuals.store(own + kBlock * block);
-    }
-    raise<V>(own, box_, reader.orders(), orders_);
-    std::uint32_t* const sum = space_.encode.quanta;
-    for (unsigned i = 0; i < kBlock * blocks_; ++i) sum[i] += factor(operand) * own[i];
-    Orders orders = orders_;
-    orders.base = reader.orders().base;
-    undo_differences<V>(own, box_, orders);
+    if (!read_residuals(operand)) return "masks of no meaning";
+    add_residuals(operand);
+    undo_differences(operand);
+    const BlockReader<V>& reader = readers_[operand];
     const std::byte* exact_values = reader.exact_values().data();
     for (unsigned block = 0; block < blocks_; ++block) {
       const bool is_masked = reader.is_masked(block);
-      const std::uint32_t exact = is_masked ? reader.exact(block) : 0;
-      space_.exact[block] |= exact;
-      if (is_masked) space_.fill[block] |= reader.fill(block);
-      add_block(operand, block, exact, exact_values);
+      add_block(operand, block, is_masked ? reader.exact(block) : 0, exact_values);
     }
     return nullptr;
   }
@@ -238,8 +252,7 @@ class ChunkSum {
       if (is_set(space_.fill, i)) {
         set_value(i, value_of<T>(linear_.fill));
       } else if (is_set(space_.exact, i)) {
-        const T sum = linear_.shift == 0 ? value(i) : value(i) + linear_.shift_value;
-        set_value(i, any_nan_alike(linear_.scale * sum));
+        set_value(i, finished(value(i)));
       } else {
         const std::int64_t quantum = space_.quanta[i] + linear_.shift;
         set_value(i, static_cast<T>(quantum) * linear_.scaled_step);
@@ -249,14 +262,7 @@ class ChunkSum {
           space_.exact[i / kBlock] |= 1u << i % kBlock;
       }
     }
-    range_ = bit_width(reach);
-  }
-
-  // ---- The chunk as a sum of planes
-
-  std::uint32_t assemble(std::byte* to) {
-    const ChunkWriter<V> chunk(orders_, range_, codes_, blocks_, has_masks_);
-    return chunk.write(space_.encode, parts_, 0, count_ * sizeof(T), to) / 4;
+    if (may_overflow_) range_ = bit_width(reach);
   }
 
   const Linear<T>& linear_;
@@ -269,8 +275,6 @@ class ChunkSum {
   unsigned range_ = 0;
   bool any_raw_ = false, orders_differ_ = false, has_masks_ = false, has_exact_ = false;
   bool may_overflow_ = false, is_plain_ = true;
-  ChunkParts<V> parts_;
-  BlockCodes codes_;
 };
 
 }  // namespace homz::homcomp

@@ -1,4 +1,4 @@
-// Writes a chunk that was computed value by value. A template over the vector primitives V.
+// Writes a chunk from residuals that were computed. A template over the vector primitives V.
 #pragma once
 
 #include "codecs/homcomp/chunk_rows.hpp"
@@ -10,21 +10,27 @@ namespace homz::homcomp {
 template <class V, class T>
 class ValueWriter {
  public:
-  // The space holds residuals (its encoder's quanta), masks without a bit in common, and all values.
+  // The space holds residuals (its encoder's quanta) and masks without a bit in common.
   ValueWriter(SumSpace& space, unsigned count)
       : space_(space), count_(count), blocks_(ceil_div(count, kBlock)), parts_(space.encode) {}
 
-  // `range`: bit width of the largest quantum. Raw if it must be, or if it would not be smaller.
+  // Returns its words; or 0, with nothing written, if that would not be smaller than the values. `range`: bit
+  // width of the largest quantum. Exact values are those of the space.
+  std::uint32_t write_coded(const Orders& orders, unsigned range, std::byte* to) {
+    write_blocks();
+    return assemble(orders, range, to);
+  }
+
+  // The same, but raw if it must be, or would not be smaller. The space holds all values.
   ChunkResult write(const Orders& orders, unsigned range, bool must_be_raw, std::byte* to) {
     ChunkResult result;
-    if (!must_be_raw) {
-      write_blocks();
-      result.words = assemble(orders, range, to);
-    }
+    if (!must_be_raw) result.words = write_coded(orders, range, to);
     if (result.words == 0) std::memcpy(to, space_.values, count_ * sizeof(T));
-    result.has_exact = result.words == 0 || exact_count_ != 0;
+    result.has_exact = result.words == 0 || has_exact();
     return result;
   }
+
+  bool has_exact() const { return exact_count_ != 0; }
 
  private:
   void write_blocks() {

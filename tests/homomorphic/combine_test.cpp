@@ -152,5 +152,39 @@ TEST(Combine, FillValues) {
   }
 }
 
+// Bytes that were forged, checksums and all: a result or an error, never a fault.
+TEST(Combine, ForgedOperands) {
+  std::mt19937 random(3);
+  for (const auto& extents : std::vector<std::vector<std::uint64_t>>{{9001}, {67, 141}, {19, 33, 47}})
+    for (const std::string_view input : {"walk", "nan_tenth", "fill_blocks", "normal"}) {
+      const Sample sample = make_sample(input, Dtype::f32, extents);
+      const Plan plan = plan_for(sample.field, 0, 0.01);
+      const Payload good = always_coded(sample, 0.01, plan);
+      for (unsigned i = 0; i < (kSanitized ? 200u : 400u); ++i) {
+        Payload bad = good;
+        for (unsigned flips = 1 + random() % 4; flips > 0; --flips)
+          bad[16 + random() % (bad.size() - 16)] ^= static_cast<std::byte>(1u << random() % 8);
+        fix_homcomp_payload(sample.field, plan.dim, bad);
+        const Payload payloads[] = {good, bad, good};
+        for (const std::size_t operands : {2, 3}) {
+          const auto opened = operands_of(sample, std::span(payloads).first(operands));
+          const std::vector<std::int32_t> ones(operands, 1);
+          for (const homcomp::SumKernels* kernels : available_sum_kernels()) {
+            const Footprint needs =
+                homcomp::combine_footprint(encoding_of(sample), plan, *kernels, operands, 1);
+            Guarded payload(needs.max_payload, 4, std::byte{0xaa}),
+                scratch(needs.encode_scratch, 0, std::byte{0x55});
+            Combined combined;
+            const Status status = homcomp::combine(encoding_of(sample), plan, *kernels, {ones}, opened,
+                                                   payload.bytes(), scratch.bytes(), &combined, 1);
+            EXPECT_TRUE(status.ok() || status.code() == Code::corrupt_stream) << status.message();
+            EXPECT_TRUE(payload.intact() && scratch.intact());
+          }
+        }
+        homcomp::moments(encoding_of(sample), plan, homcomp::sum_kernels(), bad, 1).ok();
+      }
+    }
+}
+
 }  // namespace
 }  // namespace homz::test

@@ -37,6 +37,7 @@ int conclude(const Action& action) noexcept;
 void add_compress(CLI::App& app, Action& action);
 void add_decompress(CLI::App& app, Action& action);
 void add_verify(CLI::App& app, Action& action);
+void add_op(CLI::App& app, Action& action);
 void add_info(CLI::App& app, Action& action);
 void add_bench(CLI::App& app, Action& action);
 void add_codecs(CLI::App& app, Action& action);

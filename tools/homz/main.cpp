@@ -26,6 +26,7 @@ void assemble(CLI::App& app, Action& action) {
   add_compress(app, action);
   add_decompress(app, action);
   add_verify(app, action);
+  add_op(app, action);
   add_info(app, action);
   add_bench(app, action);
   add_codecs(app, action);
