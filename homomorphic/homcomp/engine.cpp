@@ -33,9 +33,9 @@ struct CombineSpace {
   WriterSpace writer;
   WorkerSpace* workers;
 
-  CombineSpace(Arena& arena, const Grid& grid, std::size_t operands, std::size_t reader_bytes,
-               unsigned threads)
-      : writer(arena, grid, threads), workers(arena.take<WorkerSpace>(writer.workers)) {
+  CombineSpace(Arena& arena, const Grid& grid, std::uint64_t value_bytes, std::size_t operands,
+               std::size_t reader_bytes, unsigned threads)
+      : writer(arena, grid, value_bytes, threads), workers(arena.take<WorkerSpace>(writer.workers)) {
     WorkerSpace counted;
     for (unsigned i = 0; i < writer.workers; ++i)
       (workers == nullptr ? counted : workers[i]).take(arena, operands, reader_bytes);
@@ -143,7 +143,7 @@ Status write_payload(const Grid& grid, const SumKernels& kernels, const Linear<T
                      std::span<const OpenStream> operands, Work work, Bytes payload, Bytes scratch,
                      Combined* combined, unsigned threads) {
   Arena arena(scratch);
-  const CombineSpace space(arena, grid, operands.size(), kernels.reader_bytes, threads);
+  const CombineSpace space(arena, grid, sizeof(T), operands.size(), kernels.reader_bytes, threads);
   ChunksOfOperands source(grid, sizeof(T), operands, space.workers, work);
   HOMZ_TRY(PayloadWriter(grid, static_cast<double>(linear.scaled_step), sizeof(T), source, payload.data(),
                          space.writer)
@@ -193,7 +193,7 @@ Footprint combine_footprint(const Encoding& encoding, const Plan& plan, const Su
                             std::size_t operands, unsigned threads) {
   const Grid grid(encoding.field.without_unit_extents(), plan.dim);
   Arena arena;
-  CombineSpace(arena, grid, operands, kernels.reader_bytes, threads);
+  CombineSpace(arena, grid, size_of(encoding.field.dtype), operands, kernels.reader_bytes, threads);
   return Footprint{0, Layout(grid.chunks()).data + encoding.field.bytes(), arena.needed(), 0};
 }
 
