@@ -211,7 +211,8 @@ class ChunkSum {
     for (unsigned i = 0; i < count_; ++i, from += sizeof(T)) {
       const T x = load_value<T>(from);
       const bool is_fill = linear_.has_fill && bits_of(x) == linear_.fill;
-      (is_fill ? space_.fill : space_.exact)[i / kBlock] |= 1u << i % kBlock;
+      std::uint32_t* const mask = is_fill ? space_.fill : space_.exact;
+      mask[i / kBlock] |= 1u << i % kBlock;
       add_value(operand, i, x);
     }
     return nullptr;

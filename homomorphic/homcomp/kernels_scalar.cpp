@@ -1,3 +1,4 @@
+// The kernels for machines without AVX2.
 #include "codecs/homcomp/simd_portable.hpp"
 #include "homomorphic/homcomp/kernels_of.hpp"
 
