@@ -1,10 +1,12 @@
 # Installs libraries, headers and a package for find_package(homz).
 include(CMakePackageConfigHelpers)
 
-install(TARGETS homz_core homz_codecs EXPORT homz
+install(TARGETS homz_core homz_codecs homz_homomorphic EXPORT homz
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(DIRECTORY core DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/homz FILES_MATCHING PATTERN "*.hpp")
 install(FILES codecs/builtin.hpp DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/homz/codecs)
+install(FILES homomorphic/arithmetic.hpp homomorphic/codec_arithmetic.hpp homomorphic/moments.hpp
+  DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/homz/homomorphic)
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/homz)
 install(EXPORT homz NAMESPACE homz:: FILE homz-targets.cmake DESTINATION ${package_dir})

@@ -71,30 +71,32 @@ class ChunkPlanes {
     const Reading b = read_blocks(1, first, lanes, blocks_b, sparse_b, width, fill);
     if (a == Reading::wrong || b == Reading::wrong) return "masks of no meaning";
     constexpr unsigned kNarrow = V::kLanes < 8 ? 8 : V::kLanes, kMiddle = 2 * kNarrow;
-    if (width <= kNarrow) return add_two<kNarrow>(a, blocks_a, b, blocks_b, first, lanes, fill, parts);
-    if (width <= kMiddle && kMiddle < kBlock)
-      return add_two<kMiddle>(a, blocks_a, b, blocks_b, first, lanes, fill, parts);
-    PlaneSum<V> planes;
-    PlaneBatch<V> batch;
-    load(a, blocks_a, width, batch);
-    planes.add(batch, width, flip(0));
-    load(b, blocks_b, width, batch);
-    planes.add(batch, width, flip(1));
-    write_blocks(planes.finish(batch), batch, V::all(0), first, lanes, fill, parts);
+    if (width <= kNarrow) {
+      add_two<kNarrow>(a, blocks_a, b, blocks_b, first, lanes, fill, parts);
+    } else if (width <= kMiddle && kMiddle < kBlock) {
+      add_two<kMiddle>(a, blocks_a, b, blocks_b, first, lanes, fill, parts);
+    } else {
+      PlaneSum<V> planes;
+      PlaneBatch<V> batch;
+      load(a, blocks_a, width, batch);
+      planes.add(batch, width, flip(0));
+      load(b, blocks_b, width, batch);
+      planes.add(batch, width, flip(1));
+      write_blocks(planes.finish(batch), batch, V::all(0), first, lanes, fill, parts);
+    }
     return nullptr;
   }
 
   template <unsigned kPlanes>
-  const char* add_two(Reading a, const PlaneWords (&blocks_a)[V::kLanes], Reading b,
-                      const PlaneWords (&blocks_b)[V::kLanes], unsigned first, unsigned lanes,
-                      const std::uint32_t* fill, ChunkParts<V>& parts) {
+  void add_two(Reading a, const PlaneWords (&blocks_a)[V::kLanes], Reading b,
+               const PlaneWords (&blocks_b)[V::kLanes], unsigned first, unsigned lanes,
+               const std::uint32_t* fill, ChunkParts<V>& parts) {
     PlaneBatch<V> batch_a, batch_b;
     load(a, blocks_a, kPlanes, batch_a);
     load(b, blocks_b, kPlanes, batch_b);
     Vec top;
     add_pair<V, kPlanes>(batch_a, batch_b, flip(0), flip(1), batch_a, top);
     write_blocks(kPlanes, batch_a, top, first, lanes, fill, parts);
-    return nullptr;
   }
 
   Vec flip(std::size_t operand) const { return V::all(factors_[operand] == 1 ? 0 : ~0u); }
@@ -145,30 +147,31 @@ class ChunkPlanes {
       for (unsigned group = 0; group * V::kLanes < planes; ++group)
         used |= V::not_zero(sum.row(group, lane)) << group * V::kLanes;
       const unsigned width = tops[lane] != 0 ? planes + 1 : bit_width(used);
-      const std::uint8_t masks = write_mask(fill[lane], first + lane, width, parts);
-      std::uint8_t code = masks;
-      if (masks == kAllFill) {
-      } else if (width <= 1) {
-        code |= parts.add_sparse(sum.row(0, lane)[0], signs[lane]);
-      } else {
-        parts.put_word(0, signs[lane]);
-        for (unsigned group = 0; group * V::kLanes < planes; ++group)
-          parts.put_words(1 + group * V::kLanes, sum.row(group, lane));
-        parts.put_word(1 + planes, tops[lane]);
-        parts.skip_words(1 + width);
-        code |= static_cast<std::uint8_t>(kDense + width);
-      }
+      std::uint8_t code = 0;
+      if (fill[lane] != 0) code = write_fill(fill[lane], first + lane, width, parts);
+      if (code != kAllFill) code |= write_planes(sum, planes, lane, signs[lane], tops[lane], width, parts);
       codes_[first + lane] = static_cast<std::byte>(code);
     }
   }
 
-  // Returns what it adds to the code, or kAllFill where that is all.
-  [[gnu::always_inline]] inline std::uint8_t write_mask(std::uint32_t fill, unsigned block, unsigned width,
-                                                        ChunkParts<V>& parts) {
-    if (fill == 0) return 0;
+  // The part of a code that a mask of fill is.
+  std::uint8_t write_fill(std::uint32_t fill, unsigned block, unsigned width, ChunkParts<V>& parts) {
     if (width == 0 && fill == first_bits(count_ - kBlock * block)) return kAllFill;
     parts.add_word(fill);
     return kFillMask;
+  }
+
+  [[gnu::always_inline]] inline std::uint8_t write_planes(const PlaneBatch<V>& sum, unsigned planes,
+                                                          unsigned lane, std::uint32_t signs,
+                                                          std::uint32_t top, unsigned width,
+                                                          ChunkParts<V>& parts) {
+    if (width <= 1) return parts.add_sparse(sum.row(0, lane)[0], signs);
+    parts.put_word(0, signs);
+    for (unsigned group = 0; group * V::kLanes < planes; ++group)
+      parts.put_words(1 + group * V::kLanes, sum.row(group, lane));
+    parts.put_word(1 + planes, top);
+    parts.skip_words(1 + width);
+    return static_cast<std::uint8_t>(kDense + width);
   }
 
   const std::span<BlockReader<V>> readers_;
