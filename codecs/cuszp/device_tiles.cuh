@@ -2,200 +2,317 @@
 #pragma once
 
 #include "codecs/cuszp/device_encode.cuh"
+#include "core/gpu/block.cuh"
+#include "core/gpu/launch.cuh"
 
 namespace homz::cuszp {
 
-// Found by measuring: how many rounds to unroll.
-inline constexpr unsigned kEncodeUnroll = 4;
+// The coded words of tiles in shared memory, with a word left out behind every 32: blocks of equal sizes
+// would crowd in few banks. Blocks that begin anywhere are written by bytes, without gaps.
+template <bool kAligned>
+struct CodedWords {
+  static constexpr unsigned kMost = kTileGroups * 33;  // words of a tile
+  static constexpr unsigned kWords = kMost + kMost / 32 + 4;
+  static constexpr unsigned kHalf = kWords / 2 / 4 * 4;
+  static constexpr unsigned kMostOfHalf = kHalf / 33 * 32 - 32;  // words of a tile
 
-// One warp's share of a tile: the words of its blocks, in shared memory, and what is known of them. The words
-// of round r are in slot r + 1; packed bytes take the place of words that have been read, from slot 0 on, and
-// are never more than these by as much as a slot. Before, slot 0 is the room of the second look.
+  __device__ static constexpr unsigned at(unsigned word) { return kAligned ? word + word / 32 : word; }
+};
+
+template <class T, bool kAligned>
+struct EncodeRoom {  // shared memory
+  alignas(16) std::uint32_t rows[kTileThreads * Rows<T>::kWords];
+  std::uint32_t coded[CodedWords<kAligned>::kWords];  // tiles that are small take the halves in turn
+  struct PerTile {
+    alignas(16) std::uint32_t bytes[kTileWarps];  // the top bit: there are exceptions
+    std::uint32_t counts[kTileWarps], borders[kTileWarps];
+    std::uint32_t next;  // ticket
+  };
+  PerTile tiles[2];  // in turn
+};
+inline constexpr unsigned kExceptional = kTopBit;
+
+template <class T>
+inline constexpr unsigned kEncodingBlocks = sizeof(T) == 4 ? 3 : 2;  // of a multiprocessor
+
+// A tile that is coded but not yet in the payload.
+struct CodedTile {
+  std::uint64_t tile = 0;
+  std::uint32_t bytes = 0, at = 0;  // `at`: word of room.coded
+};
+
+// One tile from values to coded bytes. Its steps are called in order; between measure() and pack() the
+// threads of the block meet.
 template <class T, unsigned kDim, bool kAligned>
-class WarpEncoder {
+class TileCoder {
  public:
-  static constexpr unsigned kWords = Block<kDim>::kWords, kRoundBlocks = 4 / kWords;
-  static constexpr unsigned kBlocks = kRounds * kRoundBlocks;
-  using Slots = uint4[kRounds + 1][32];
-  static_assert(kWarpGroups / kWords * (Block<kDim>::kMaxBytes + 4) <= sizeof(Slots));
+  using Room = EncodeRoom<T, kAligned>;
+  static constexpr unsigned kWords = Block<kDim>::kWords;
 
-  __device__ WarpEncoder(const Coding<T, kDim>& coding, const Lane& lane, Slots& slots)
-      : coding_(coding), lane_(lane), slots_(slots) {}
+  __device__ TileCoder(const EncodeTask<T, kDim>& task, Room& room, const Lane& lane)
+      : task_(task), coding_(task.coding), room_(room), lane_(lane), warp_(threadIdx.x / 32) {}
 
-  __device__ __forceinline__ void code(const Places<kDim>& places) {
-    const Second rounds = places.all_whole() ? code_rounds<true>(places) : code_rounds<false>(places);
-    for (std::uint32_t left = rounds.doubtful | rounds.lossy; left != 0; left &= left - 1) {
-      const unsigned r = static_cast<unsigned>(__ffs(static_cast<int>(left))) - 1;
-      if (coding_.has_fill || (rounds.lossy >> r & 1) != 0)
-        code_again(places, r);
-      else
-        look_again(places, r);
+  __device__ __forceinline__ void code(GroupMasks masks) {
+    std::uint32_t* const row = room_.rows + Rows<T>::kWords * threadIdx.x;
+    std::uint32_t doubts = group_.quantise(coding_, reinterpret_cast<const T*>(row));
+    group_.subtract(coding_, lane_);
+    group_.measure(leads());
+    const bool rare = !masks.whole() || (doubts & Group<T, kDim>::kHasFill) != 0 ||
+                      (kDim == 1 && (group_.bits & kTopBit) != 0);
+    exact_ = fill_ = 0;
+    if (__any_sync(~0u, rare || doubts != 0) != 0) look_again(row, masks, rare, doubts);
+  }
+
+  // The shape of the block, and what the other warps have to know.
+  __device__ __forceinline__ void measure(typename Room::PerTile& tile) {
+    choose_shape_of_block();
+    const std::uint32_t planes = shape_.zero() ? 0 : 4 * (1 + shape_.width);
+    const std::uint32_t own = planes + (leads() ? shape_.outlier_bytes : 0);
+    const std::uint32_t upto = warp_sum_upto(lane_.id, own);
+    at_ = upto - planes;
+    if (kDim != 1 && !leads()) at_ = upto - 2 * planes + 4;  // planes of both groups alternate
+    const WarpCounts found(lane_, exact_, fill_);
+    marked_ = found.marked;
+    if (lane_.id == 31) tile.bytes[warp_] = upto | (found.marked != 0 ? kExceptional : 0);
+    if (lane_.id == 0) {
+      tile.counts[warp_] = found.counts;
+      tile.borders[warp_] = found.borders;
     }
   }
 
-  // Of this lane's block.
-  __device__ std::byte metadata() const { return static_cast<std::byte>(metadata_); }
-  __device__ Shape shape() const {
-    if (kAligned) return Shape{metadata_, 0};
-    Shape shape;
-    read_shape<kDim>(metadata(), coding_.mode, shape);
-    return shape;
-  }
-  __device__ const WarpCounts& found() const { return found_; }
-
-  // `mine`: of this lane's block, in the bytes of the warp.
-  __device__ __forceinline__ void pack(BlockBytes mine) {
-    const Transposer transpose(lane_);
-#pragma unroll 2
-    for (unsigned r = 0; r < kRounds; ++r) {
-      const BlockBytes is(__shfl_sync(~0u, mine.packed, r * kRoundBlocks + lane_.group / kWords));
-      const std::uint32_t widest = __reduce_max_sync(~0u, is.planes());
-      if (widest == 0) continue;
-      const uint4 words = slots_[r + 1][lane_.id];
-      __syncwarp();
-      pack_planes<kDim, kAligned>(lane_, transpose, words, is, widest, reinterpret_cast<std::byte*>(slots_));
+  // The tile's bytes, when all warps have told theirs.
+  __device__ __forceinline__ std::uint32_t settle(std::uint64_t tile, const typename Room::PerTile& told) {
+    std::uint32_t total = 0, any = 0;
+    for (unsigned w = 0; w < kTileWarps; ++w) {
+      if (w == warp_) at_ += total;
+      total += told.bytes[w] & ~kExceptional;
+      any |= told.bytes[w];
     }
-    __syncwarp();
+    if (threadIdx.x == 0) tell_place(task_.space.places + tile, kSized | total);
+    const bool exceptional = (any & kExceptional) != 0;
+    if (exceptional && lane_.id == 0) task_.space.marked[tile * kTileWarps + warp_] = marked_;
+    if (threadIdx.x == 32) {
+      task_.space.records[tile] = exceptional ? join_counts(told.counts, told.borders) : TileRecord();
+      if (exceptional) atomicOr(&task_.space.state->has_exceptions, 1u);
+    }
+    return total;
   }
-  __device__ const std::uint32_t* packed() const {
-    return reinterpret_cast<const std::uint32_t*>(slots_);
+
+  // The metadata bytes; adds them to `sums`.
+  __device__ __forceinline__ void put_metadata(std::uint64_t tile, ChecksumState& sums) const {
+    const std::uint64_t block = (tile * kTileGroups + threadIdx.x) / kWords;
+    if (!leads() || block >= coding_.layout.blocks()) return;
+    const std::byte metadata = shape_.metadata();
+    task_.payload[block] = metadata;
+    sums.add(block / 4, static_cast<std::uint32_t>(metadata) << 8 * (block % 4));
+  }
+
+  __device__ __forceinline__ void pack(std::uint32_t* coded) {
+    if (shape_.zero()) return;
+    if constexpr (kAligned) {
+      const std::uint32_t first = at_ / 4;
+      const auto put = [&](std::uint32_t word, std::uint32_t value) {
+        coded[CodedWords<true>::at(first + kWords * word)] = value;
+      };
+      put(0, group_.signs);
+      put_planes(group_.sizes, shape_.width,
+                 [&](unsigned plane, std::uint32_t word) { put(1 + plane, word); });
+    } else {
+      std::byte* const to = reinterpret_cast<std::byte*>(coded) + at_;
+      if (leads() && shape_.outlier_bytes != 0) {
+        gpu::store_bytes(to - shape_.outlier_bytes, group_.sizes[0], shape_.outlier_bytes);
+        group_.sizes[0] = 0;
+      }
+      gpu::store_word(to, group_.signs);
+      put_planes(group_.sizes, shape_.width, [&](unsigned plane, std::uint32_t word) {
+        gpu::store_word(to + 4 * kWords * (1 + plane), word);
+      });
+    }
   }
 
  private:
-  // Bits of rounds that need a second look: some value may break the bound, or is fill; or a magnitude of
-  // 2^31 is lost, as it is in rows, which changes what decoders get.
-  struct Second {
-    std::uint32_t doubtful = 0, lossy = 0;
-  };
-  template <bool kWhole>
-  __device__ __forceinline__ Second code_rounds(const Places<kDim>& places) {
-    Second second;
-    RoundValues<T, kWhole> ahead;
-    ahead.load(coding_.data, places, lane_, 0);
-#pragma unroll(kWhole ? kEncodeUnroll : 1)
-    for (unsigned r = 0; r < kRounds; ++r) {
-      const RoundValues<T, kWhole> values = ahead;
-      if (r + 1 < kRounds) ahead.load(coding_.data, places, lane_, r + 1);
-      std::uint32_t residuals[4];
-      const bool doubts = Round<T, kDim>::code(coding_, lane_, values, residuals);
-      const RoundWords words(residuals, holds_first<kDim>(lane_));
-      keep(r, words);
-      if (__any_sync(~0u, doubts) != 0) second.doubtful |= 1u << r;
-      if (kDim == 1 && __any_sync(~0u, words.sizes >= kTopBit) != 0) second.lossy |= 1u << r;
+  __device__ bool leads() const { return kDim == 1 || lane_.id % 2 == 0; }
+
+  __device__ __forceinline__ void look_again(std::uint32_t* row, GroupMasks masks, bool rare,
+                                             std::uint32_t doubts) {
+    if (kDim != 1) rare |= __shfl_xor_sync(~0u, rare, 1) != 0;
+    if (!rare) exact_ = find_exact(coding_, reinterpret_cast<const T*>(row), doubts);
+    if (__any_sync(~0u, rare) == 0) return;
+    std::uint64_t coded = masks.coded, owned = masks.owned;
+    if constexpr (kDim != 1) {
+      coded |= std::uint64_t{__shfl_down_sync(~0u, masks.coded, 1)} << 32;
+      owned |= std::uint64_t{__shfl_down_sync(~0u, masks.owned, 1)} << 32;
     }
-    return second;
-  }
-
-  __device__ __forceinline__ void keep(unsigned r, const RoundWords& words) {
-    slots_[r + 1][lane_.id] = make_uint4(words.words[0], words.words[1], words.words[2], words.words[3]);
-    const Shape shape = shape_of<kDim, !kAligned>(lane_, words, coding_.mode);
-    const std::uint32_t is = kAligned ? shape.width : static_cast<std::uint32_t>(shape.metadata());
-    const std::uint32_t there = __shfl_sync(~0u, is, 8 * kWords * (lane_.id % kRoundBlocks));
-    if (lane_.id / kRoundBlocks == r) metadata_ = there;
-  }
-
-  __device__ __forceinline__ void look_again(const Places<kDim>& places, unsigned r) {
-    RoundValues<T, false> values;
-    values.load(coding_.data, places, lane_, r);
-    const auto found = Round<T, kDim>::look_again(coding_, lane_, values);
-    if (__any_sync(~0u, found.exact != 0) != 0) found_.add(lane_, r, false, found);
-  }
-
-  __device__ __forceinline__ void code_again(const Places<kDim>& places, unsigned r) {
-    RoundValues<T, false> values;
-    values.load(coding_.data, places, lane_, r);
-    std::uint32_t residuals[4];
-    // The round's own words make room: they are kept anew.
-    const auto found = Round<T, kDim>::code_again(coding_, lane_, values, residuals,
-                                                  reinterpret_cast<std::uint32_t*>(slots_[0]),
-                                                  reinterpret_cast<std::uint32_t*>(slots_[r + 1]));
+    BlockExceptions found{0, 0};
+    if (rare && leads()) found = code_block_again(coding_, row, coded, owned);
     __syncwarp();
-    keep(r, RoundWords(residuals, holds_first<kDim>(lane_)));
-    if (__any_sync(~0u, (found.exact | found.fill) != 0) != 0) found_.add(lane_, r, coding_.has_fill, found);
+    if constexpr (kDim != 1) {
+      const auto exact = __shfl_up_sync(~0u, static_cast<std::uint32_t>(found.exact >> 32), 1);
+      const auto fill = __shfl_up_sync(~0u, static_cast<std::uint32_t>(found.fill >> 32), 1);
+      if (!leads()) found = BlockExceptions{exact, fill};
+    }
+    if (!rare) return;
+    exact_ = static_cast<std::uint32_t>(found.exact);
+    fill_ = static_cast<std::uint32_t>(found.fill);
+    group_.load_residuals(row);
+    group_.measure(leads());
   }
 
+  __device__ __forceinline__ void choose_shape_of_block() {
+    std::uint32_t bits = kAligned ? group_.bits : group_.others, first = group_.sizes[0];
+    if constexpr (kDim != 1) {
+      bits |= __shfl_xor_sync(~0u, bits, 1);
+      if (!kAligned) first = __shfl_sync(~0u, first, lane_.id & 30);
+    } else {
+      bits &= ~kTopBit;
+      first &= ~kTopBit;
+    }
+    shape_ = kAligned ? Shape{bit_width(bits), 0}
+             : coding_.mode == Mode::outlier ? choose_shape<kDim>(first, bits, Mode::outlier)
+                                             : Shape{bit_width(bits | first), 0};
+  }
+
+  const EncodeTask<T, kDim>& task_;
   const Coding<T, kDim>& coding_;
+  Room& room_;
   const Lane& lane_;
-  Slots& slots_;
-  std::uint32_t metadata_ = 0;  // lane i: of the warp's i-th block
-  WarpCounts found_;
+  const unsigned warp_;
+  Group<T, kDim> group_;
+  std::uint32_t exact_, fill_, marked_, at_;  // `at_`: byte of the first plane
+  Shape shape_;
 };
 
-__device__ __forceinline__ std::uint32_t warp_sum_upto(unsigned lane, std::uint32_t value) {
-  for (unsigned step = 1; step < 32; step *= 2) {
-    const std::uint32_t other = __shfl_up_sync(~0u, value, step);
-    if (lane >= step) value += other;
+// Copies a tile's bytes to the payload, from its byte `offset` on, and sums the payload's words.
+template <bool kAligned>
+__device__ __forceinline__ void copy_out(const std::uint32_t* from, std::uint32_t bytes, std::byte* payload,
+                                         std::uint64_t offset, ChecksumState& all) {
+  std::uint32_t* const to = reinterpret_cast<std::uint32_t*>(payload) + offset / 4;
+  TileSums sums;
+  if constexpr (kAligned) {
+#pragma unroll 4
+    for (std::uint32_t i = threadIdx.x; i < bytes / 4; i += kTileThreads) {
+      const std::uint32_t word = from[CodedWords<true>::at(i)];
+      __stcs(to + i, word);
+      sums.add_word(i, word);
+    }
+  } else {
+    const std::uint32_t skip = offset % 4, end = skip + bytes;  // of the words' bytes
+    for (std::uint32_t i = threadIdx.x; 4 * i < end; i += kTileThreads) {
+      const std::uint32_t before = i == 0 ? 0 : from[i - 1];
+      std::uint32_t word = skip == 0 ? from[i] : __funnelshift_l(before, 4 * i < bytes ? from[i] : 0, 8 * skip);
+      const std::uint32_t first = i == 0 ? skip : 0, last = end - 4 * i < 4 ? end - 4 * i : 4;
+      if (last < 4) word &= (1u << 8 * last) - 1;
+      sums.add_word(i, word);
+      if (last - first == 4)
+        __stcs(to + i, word);
+      else
+        gpu::store_bytes(reinterpret_cast<std::byte*>(to + i) + first, word >> 8 * first, last - first);
+    }
   }
-  return value;
+  sums.join_to(all, offset / 4);
 }
 
-// kAligned: all blocks begin at multiples of 4 bytes, in the payload and in memory, so no outlier stands
-// aside.
+// The loop of a thread block over tiles. Tickets count from 1: who draws 0 adds up the sizes.
 template <class T, unsigned kDim, bool kAligned>
-__global__ __launch_bounds__(kTileThreads, kDim == 1 ? 5 : 4) void encode_tiles(EncodeTask<T, kDim> task) {
-  using Encoder = WarpEncoder<T, kDim, kAligned>;
-  __shared__ typename Encoder::Slots slots[kTileWarps];
-  __shared__ std::uint32_t warp_bytes[kTileWarps], counts[kTileWarps], borders[kTileWarps];
-  __shared__ std::uint64_t tile_start;
-  __shared__ ChecksumState warp_sums[kTileWarps];
+class EncodeLoop {
+ public:
+  using Room = EncodeRoom<T, kAligned>;
+
+  __device__ EncodeLoop(const EncodeTask<T, kDim>& task, Room& room)
+      : task_(task), room_(room), tiles_(static_cast<std::uint32_t>(task.tiles())) {}
+
+  __device__ __forceinline__ void run() {
+    if (threadIdx.x == 0) room_.tiles[1].next = draw();
+    __syncthreads();
+    std::uint32_t ticket = room_.tiles[1].next;
+    if (ticket == 0) return add_up();
+    GroupMasks masks = fetch(ticket);
+    for (unsigned turn = 0; ticket <= tiles_; turn ^= 1) {
+      step(ticket, masks, turn);
+    }
+    __syncthreads();
+    copy(0);
+    const ChecksumState all{gpu::block_sum(sums_.sum), gpu::block_sum(sums_.weighted)};
+    if (threadIdx.x == 0)
+      gpu::add_atomically(&task_.space.state->slots[blockIdx.x % EncodeState::kSlots].sums, all);
+  }
+
+ private:
+  __device__ std::uint32_t draw() const { return atomicAdd(&task_.space.state->ticket, 1u); }
+
+  __device__ __forceinline__ GroupMasks fetch(std::uint32_t ticket) const {
+    if (ticket > tiles_) return {};
+    const std::uint64_t first = std::uint64_t{ticket - 1} * kTileGroups + threadIdx.x / 32 * kWarpGroups;
+    const Places<kDim> places(task_.coding.layout, first, lane_);
+    return fetch_groups(task_.coding.data, places, lane_,
+                        room_.rows + threadIdx.x / 32 * 32 * Rows<T>::kWords);
+  }
+
+  // Codes one tile, and writes the one before. Then `ticket` is the next one, and its values are on the way.
+  __device__ __forceinline__ void step(std::uint32_t& ticket, GroupMasks& masks, unsigned turn) {
+    auto& told = room_.tiles[turn];
+    const std::uint64_t tile = ticket - 1;
+    if (threadIdx.x == 0) told.next = draw();
+    std::uint64_t seen = 0;
+    if (lane_.id == 0 && before_.bytes != 0) seen = see_place(task_.space.places + before_.tile);
+    TileCoder<T, kDim, kAligned> coder(task_, room_, lane_);
+    wait_for_copies();
+    __syncwarp();
+    coder.code(masks);
+    coder.measure(told);
+    __syncthreads();  // the tile before is packed, too, and the one before that is copied
+    ticket = told.next;
+    masks = fetch(ticket);
+    const std::uint32_t bytes = coder.settle(tile, told);
+    coder.put_metadata(tile, sums_);
+    if (tile + 1 == tiles_) pad_metadata();
+    copy(seen);
+    constexpr std::uint32_t kSmall = 4 * CodedWords<kAligned>::kMostOfHalf;
+    if (bytes > kSmall || before_.bytes > kSmall) __syncthreads();
+    const std::uint32_t at = bytes > kSmall ? 0 : turn * CodedWords<kAligned>::kHalf;
+    coder.pack(room_.coded + at);
+    before_ = CodedTile{tile, bytes, at};
+  }
+
+  // The tile before; `seen`: of its place, in lane 0.
+  __device__ __forceinline__ void copy(std::uint64_t seen) {
+    if (before_.bytes == 0) return;
+    std::uint64_t place = 0;
+    if (lane_.id == 0) place = wait_for_place(task_.space.places + before_.tile, seen);
+    const std::uint64_t start = task_.coding.layout.metadata_bytes() + __shfl_sync(~0u, place, 0);
+    if (start + before_.bytes > task_.limit) return;  // incompressible: the list's kernel finds that out, too
+    copy_out<kAligned>(room_.coded + before_.at, before_.bytes, task_.payload, start, sums_);
+  }
+
+  __device__ void pad_metadata() const {
+    const auto& layout = task_.coding.layout;
+    for (std::uint64_t i = layout.blocks() + threadIdx.x; i < layout.metadata_bytes(); i += kTileThreads)
+      task_.payload[i] = std::byte{0};
+  }
+
+  __device__ void add_up() const {
+    if (threadIdx.x >= 32) return;
+    const std::uint64_t bytes = place_tiles(task_.space.places, tiles_);
+    if (threadIdx.x == 0) task_.space.state->coded = bytes;
+  }
+
+  const EncodeTask<T, kDim>& task_;
+  Room& room_;
+  const std::uint32_t tiles_;
+  const Lane lane_;
+  CodedTile before_;
+  ChecksumState sums_;  // of this thread's words
+};
+
+// kAligned: all blocks begin at multiples of 4 bytes in the payload, so no outlier stands aside.
+template <class T, unsigned kDim, bool kAligned>
+__global__ __launch_bounds__(kTileThreads, kEncodingBlocks<T>) void encode_tiles(
+    const __grid_constant__ EncodeTask<T, kDim> task) {
+  extern __shared__ uint4 memory[];
+  gpu::let_next_start();
+  gpu::wait_for_last();
   if (!task.applies()) return;
-  const Coding<T, kDim>& coding = task.coding;
-  const Lane lane;
-  const unsigned warp = threadIdx.x / 32;
-  const std::uint64_t tile = blockIdx.x;
-  const std::uint64_t first_group = tile * kTileGroups + warp * kWarpGroups;
-
-  Encoder encoder(coding, lane, slots[warp]);
-  encoder.code(Places<kDim>(coding.layout, first_group, lane));
-  const Shape shape = encoder.shape();
-  const std::uint32_t bytes = shape.bytes(Block<kDim>::kPlaneBytes);
-  const std::uint32_t upto = warp_sum_upto(lane.id, bytes);
-  const WarpCounts& found = encoder.found();
-  if (lane.id == 31) warp_bytes[warp] = upto;
-  if (lane.id == 0) borders[warp] = 0;
-  if (!found.none()) {
-    const std::uint32_t packed = found.totals();
-    if (lane.id == 0) counts[warp] = packed;
-    if (lane.id == 0) borders[warp] = found.borders();
-  } else if (lane.id == 0) {
-    counts[warp] = 0;
-  }
-  const bool exceptional = __syncthreads_or(!found.none()) != 0;
-  std::uint32_t before = 0, total = 0;
-  for (unsigned w = 0; w < kTileWarps; ++w) {
-    before += w < warp ? warp_bytes[w] : 0;
-    total += warp_bytes[w];
-  }
-  // One warp waits for the tiles before this one, while the others pack.
-  if (warp == 0) {
-    const std::uint64_t start = look_back(task.space.look_back, tile, total);
-    if (lane.id == 0) tile_start = start;
-  }
-  encoder.pack(BlockBytes(upto - bytes, shape));
-  const std::uint64_t block = first_group / Encoder::kWords + lane.id;
-  const bool has_block = lane.id < Encoder::kBlocks && block < coding.layout.blocks();
-  if (has_block) task.payload[block] = encoder.metadata();
-  if (exceptional) {
-    if (lane.id == 0) task.space.marked[tile * kTileWarps + warp] = found.marked();
-    if (threadIdx.x == 0) atomicOr(&task.space.state->has_exceptions, 1u);
-  }
-  if (threadIdx.x == 32) task.space.records[tile] = exceptional ? join_counts(counts, borders) : TileRecord();
-  if (tile + 1 == gridDim.x)
-    for (std::uint64_t i = coding.layout.blocks() + threadIdx.x; i < coding.layout.metadata_bytes();
-         i += kTileThreads)
-      task.payload[i] = std::byte{0};
-  __syncthreads();
-
-  const std::uint64_t start = coding.layout.metadata_bytes() + tile_start;
-  if (start + total > task.limit) return;  // incompressible: the list's kernel finds that out, too
-  TileSums sums;
-  copy_out<kAligned>(lane, encoder.packed(), warp_bytes[warp], task.payload, start + before, start / 4, sums);
-  if (has_block) {
-    const std::uint64_t word = static_cast<std::uint64_t>(encoder.metadata()) << 8 * (block % 4);
-    sums.sum += word;
-    sums.weighted += (block / 4 - start / 4) * word;
-  }
-  sums.give(warp_sums, start / 4, &task.space.state->slots[tile % EncodeState::kSlots].sums);
+  EncodeLoop<T, kDim, kAligned>(task, *reinterpret_cast<EncodeRoom<T, kAligned>*>(memory)).run();
 }
 
 }  // namespace homz::cuszp

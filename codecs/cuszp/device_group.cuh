@@ -1,0 +1,274 @@
+// A group of 32 positions in one thread: its values from shared memory to residuals in registers, and bit
+// planes of them. A block is one group, or two of neighbouring threads in tiles and cubes.
+#pragma once
+
+#include "codecs/cuszp/device_round.cuh"
+
+namespace homz::cuszp {
+
+// The values of a thread's group in shared memory. Rows are padded so that threads side by side reach
+// different banks with 16 bytes each.
+template <class T>
+struct Rows {
+  static constexpr unsigned kStride = kGroup + 16 / sizeof(T);       // values
+  static constexpr unsigned kWords = kStride * sizeof(T) / 4;        // of a row
+  static constexpr unsigned kPieces = 4 * sizeof(T) / sizeof(uint4);  // of four values
+
+  __device__ static T* row(std::uint32_t* rows, unsigned group) {
+    return reinterpret_cast<T*>(rows + kWords * group);
+  }
+};
+
+__device__ __forceinline__ void copy_async(void* to, const void* from) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(
+                   static_cast<unsigned>(__cvta_generic_to_shared(to))),
+               "l"(from)
+               : "memory");
+}
+__device__ __forceinline__ void wait_for_copies() {
+  asm volatile("cp.async.wait_all;" ::: "memory");
+}
+
+// Which positions of a group have a value in the payload, and which own their element.
+struct GroupMasks {
+  std::uint32_t coded = ~0u, owned = ~0u;
+
+  __device__ bool whole() const { return (coded & owned) == ~0u; }
+};
+
+// Fetches the values of a warp's groups to its rows; to be waited for, and met behind by the warp. Returns
+// the masks of this lane's group.
+template <class T, unsigned kDim>
+__device__ __forceinline__ GroupMasks fetch_groups(const T* data, const Places<kDim>& places,
+                                                   const Lane& lane, std::uint32_t* rows) {
+  if (places.all_whole() && reinterpret_cast<std::uintptr_t>(data) % 16 == 0) {
+    for (unsigned k = 0; k < 8; ++k) {
+      T* const to = Rows<T>::row(rows, places.group(k)) + places.position(k);
+      const T* const from = data + places.element(k);
+      for (unsigned i = 0; i < Rows<T>::kPieces; ++i)
+        copy_async(reinterpret_cast<uint4*>(to) + i, reinterpret_cast<const uint4*>(from) + i);
+    }
+    return {};
+  }
+  GroupMasks mine;
+#pragma unroll 1
+  for (unsigned r = 0; r < kRounds; ++r) {
+    const Elements elements = places.of(lane, r);
+    T* const to = Rows<T>::row(rows, 4 * r + lane.group);
+    bool coded[4], owned[4];
+    for (unsigned c = 0; c < 4; ++c) {
+      coded[c] = (elements.coded >> c & 1) != 0;
+      owned[c] = (elements.owned >> c & 1) != 0;
+      to[8 * c + lane.column] = coded[c] || owned[c] ? __ldcs(data + elements.at[c]) : T(0);
+    }
+    const std::uint32_t is_coded = __shfl_sync(~0u, gather_bits(lane, coded), 8 * (lane.id % 4));
+    const std::uint32_t is_owned = __shfl_sync(~0u, gather_bits(lane, owned), 8 * (lane.id % 4));
+    if (lane.id / 4 == r) mine = GroupMasks{is_coded, is_owned};
+  }
+  return mine;
+}
+
+// Four values of a row.
+template <class T>
+struct Piece {
+  T values[4];
+
+  __device__ __forceinline__ Piece(const T* row, unsigned piece) {
+    if constexpr (sizeof(T) == 4) {
+      const float4 is = reinterpret_cast<const float4*>(row)[piece];
+      values[0] = is.x, values[1] = is.y, values[2] = is.z, values[3] = is.w;
+    } else {
+      const double2 low = reinterpret_cast<const double2*>(row)[2 * piece];
+      const double2 high = reinterpret_cast<const double2*>(row)[2 * piece + 1];
+      values[0] = low.x, values[1] = low.y, values[2] = high.x, values[3] = high.y;
+    }
+  }
+};
+
+// The position of the same group that predicts position i > 0.
+template <unsigned kDim>
+constexpr unsigned predictor_in_group(unsigned i) {
+  return Block<kDim>::predictor(i);
+}
+// The position of a block's first group that predicts the first one of its second.
+template <unsigned kDim>
+inline constexpr unsigned kLinked = kDim == 1 ? 0 : Block<kDim>::predictor(kGroup);
+
+// A thread's group while it is coded.
+template <class T, unsigned kDim>
+struct Group {
+  std::uint32_t sizes[kGroup];  // quanta, then residuals, then their magnitudes
+  std::uint32_t signs;          // of the residuals: a plane
+  std::uint32_t bits, others;   // the union of the magnitudes; without position 0 of the block
+
+  // What needs a second look: bit p, four values some of which may break the bound; the top bit, fill values.
+  static constexpr std::uint32_t kHasFill = kTopBit;
+
+  __device__ __forceinline__ std::uint32_t quantise(const Coding<T, kDim>& coding, const T* row) {
+    std::uint32_t doubts = 0;
+#pragma unroll
+    for (unsigned p = 0; p < kGroup / 4; ++p) {
+      const Piece<T> piece(row, p);
+      bool doubtful = false;
+      for (unsigned k = 0; k < 4; ++k) {
+        sizes[4 * p + k] = coding.quantiser.quantise(piece.values[k]);
+        doubtful |= is_doubtful(coding, piece.values[k], sizes[4 * p + k]);
+      }
+      if (doubtful) doubts |= 1u << p;
+      if (coding.has_fill)
+        for (unsigned k = 0; k < 4; ++k)
+          if (bits_of(piece.values[k]) == coding.fill) doubts |= kHasFill;
+    }
+    return doubts;
+  }
+
+  __device__ __forceinline__ void subtract(const Coding<T, kDim>& coding, const Lane& lane) {
+    if (coding.mode == Mode::fixed) return;
+    const std::uint32_t linked = kDim == 1 ? 0 : __shfl_up_sync(~0u, sizes[kLinked<kDim>], 1);
+#pragma unroll
+    for (unsigned i = kGroup; i-- > 1;) sizes[i] -= sizes[predictor_in_group<kDim>(i)];
+    if (kDim != 1 && lane.id % 2 != 0) sizes[0] -= linked;
+  }
+
+  // From residuals to signs and magnitudes.
+  __device__ __forceinline__ void measure(bool holds_first) {
+    signs = 0;
+#pragma unroll
+    for (unsigned k = 4; k-- > 0;)
+#pragma unroll
+      for (unsigned j = 0; j < 8; ++j) signs = __funnelshift_l(sizes[8 * k + j], signs, 1);
+#pragma unroll
+    for (unsigned i = 0; i < kGroup; ++i)
+      sizes[i] = static_cast<std::uint32_t>(abs(static_cast<std::int32_t>(sizes[i])));  // of -2^31: 2^31
+    std::uint32_t behind = 0;
+#pragma unroll
+    for (unsigned i = 1; i < kGroup; ++i) behind |= sizes[i];
+    bits = behind | sizes[0];
+    others = holds_first ? behind : bits;
+  }
+
+  __device__ void load_residuals(const std::uint32_t* row) {
+#pragma unroll
+    for (unsigned p = 0; p < kGroup / 4; ++p) {
+      const uint4 is = reinterpret_cast<const uint4*>(row)[p];
+      sizes[4 * p] = is.x, sizes[4 * p + 1] = is.y, sizes[4 * p + 2] = is.z, sizes[4 * p + 3] = is.w;
+    }
+  }
+};
+
+// Which of a group's values break the bound, where nothing is fill or lost. `doubts`: the pieces to look at.
+template <class T, unsigned kDim>
+__device__ __forceinline__ std::uint32_t find_exact(const Coding<T, kDim>& coding, const T* row,
+                                                    std::uint32_t doubts) {
+  std::uint32_t exact = 0;
+  for (; doubts != 0; doubts &= doubts - 1) {
+    const unsigned p = static_cast<unsigned>(__ffs(static_cast<int>(doubts))) - 1;
+    const Piece<T> piece(row, p);
+    for (unsigned k = 0; k < 4; ++k) {
+      const std::uint32_t quantum = coding.quantiser.quantise(piece.values[k]);
+      if (is_doubtful(coding, piece.values[k], quantum) &&
+          !within_bound(piece.values[k], coding.quantiser.restore(quantum), coding.abs_error))
+        exact |= 1u << (4 * p + k);
+    }
+  }
+  return exact;
+}
+
+// The exceptions of a block, a bit a position.
+struct BlockExceptions {
+  std::uint64_t exact, fill;
+};
+
+// A whole block, by one thread, with all that is rare in it: fill values, positions outside the field, lost
+// magnitudes. Its values are in rows of `stride` words, and its residuals take their place.
+template <class T, unsigned kDim>
+__device__ __noinline__ BlockExceptions code_block_again(const Coding<T, kDim>& coding, std::uint32_t* rows,
+                                                         std::uint64_t coded, std::uint64_t owned) {
+  constexpr unsigned kValues = Block<kDim>::kValues;
+  using Values = typename Block<kDim>::Values;
+  const auto value = [&](unsigned i) { return Rows<T>::row(rows, i / kGroup)[i % kGroup]; };
+  BlockExceptions found{0, 0};
+  Values quanta, residuals;
+#pragma unroll 4
+  for (unsigned i = 0; i < kValues; ++i) {
+    const T x = value(i);
+    quanta[i] = coding.quantiser.quantise(x);
+    if (coding.has_fill && bits_of(x) == coding.fill && ((coded | owned) >> i & 1) != 0)
+      found.fill |= std::uint64_t{1} << i;
+  }
+  const std::uint64_t absent = kValues == 64 ? ~coded : ~coded & 0xffffffffu;
+  if (found.fill != 0) settle_vacant<kDim>(quanta, found.fill | (coding.v1 ? 0 : absent), coding.mode);
+  for (unsigned i = 0; i < kValues; ++i)
+    if ((coded >> i & 1) == 0) quanta[i] = 0;
+  find_residuals<kDim>(quanta, coding.mode, residuals);
+  for (unsigned i = 0; i < kValues; ++i)
+    if ((coded >> i & 1) == 0 && !coding.v1) residuals[i] = 0;
+  if constexpr (kDim == 1) {
+    Values kept;
+    for (unsigned i = 0; i < kValues; ++i) kept[i] = residuals[i];
+    if (lose_magnitudes<kDim>(kept)) undo_residuals<kDim>(kept, coding.mode, quanta);
+  }
+#pragma unroll 4
+  for (unsigned i = 0; i < kValues; ++i)
+    if (((owned & ~found.fill) >> i & 1) != 0 &&
+        !within_bound(value(i), coding.quantiser.restore(quanta[i]), coding.abs_error))
+      found.exact |= std::uint64_t{1} << i;
+  for (unsigned i = 0; i < kValues; ++i) rows[Rows<T>::kWords * (i / kGroup) + i % kGroup] = residuals[i];
+  found.fill &= owned;
+  return found;
+}
+
+// ---- Bit planes
+
+// One step of the transposition of four 8 x 8 bit matrices side by side.
+template <unsigned kShift, std::uint32_t kLow>
+__device__ __forceinline__ void exchange_bits(std::uint32_t& a, std::uint32_t& b) {
+  const std::uint32_t low = (a & kLow) | (b << kShift & ~kLow);
+  b = (a >> kShift & kLow) | (b & ~kLow);
+  a = low;
+}
+// Byte k, bit p of row j becomes byte k, bit j of row p.
+__device__ __forceinline__ void transpose_bytes(std::uint32_t (&rows)[8]) {
+  for (unsigned i = 0; i < 4; ++i) exchange_bits<4, 0x0f0f0f0fu>(rows[i], rows[i + 4]);
+  for (unsigned i = 0; i < 8; ++i)
+    if (i % 4 < 2) exchange_bits<2, 0x33333333u>(rows[i], rows[i + 2]);
+  for (unsigned i = 0; i < 8; i += 2) exchange_bits<1, 0x55555555u>(rows[i], rows[i + 1]);
+}
+
+// Calls put(plane, word) for the planes of the magnitudes: bit 7 - j of byte k is that of position 8 k + j.
+template <class Put>
+__device__ __forceinline__ void put_planes(const std::uint32_t (&sizes)[kGroup], std::uint32_t width,
+                                           Put put) {
+#pragma unroll
+  for (unsigned s = 0; s < 4; ++s) {
+    if (8 * s >= width) break;
+    const unsigned pick = s | (s + 4) << 4;
+    std::uint32_t rows[8];
+    for (unsigned j = 0; j < 8; ++j)
+      rows[7 - j] = __byte_perm(__byte_perm(sizes[j], sizes[8 + j], pick),
+                                __byte_perm(sizes[16 + j], sizes[24 + j], pick), 0x5410);
+    transpose_bytes(rows);
+    for (unsigned p = 0; p < 8; ++p)
+      if (8 * s + p < width) put(8 * s + p, rows[p]);
+  }
+}
+
+// The inverse: get(plane) tells the words.
+template <class Get>
+__device__ __forceinline__ void get_planes(std::uint32_t (&sizes)[kGroup], std::uint32_t width, Get get) {
+#pragma unroll
+  for (unsigned s = 0; s < 4; ++s) {
+    if (s != 0 && 8 * s >= width) break;
+    std::uint32_t rows[8];
+    for (unsigned p = 0; p < 8; ++p) rows[p] = 8 * s + p < width ? get(8 * s + p) : 0;
+    transpose_bytes(rows);
+    for (unsigned k = 0; k < 4; ++k)
+      for (unsigned j = 0; j < 8; ++j) {
+        const std::uint32_t take = 0x3210 & ~(0xfu << 4 * s);
+        sizes[8 * k + j] = s == 0 ? __byte_perm(rows[7 - j], 0, 0x4440 | k)
+                                  : __byte_perm(sizes[8 * k + j], rows[7 - j], take | (4 + k) << 4 * s);
+      }
+  }
+}
+
+}  // namespace homz::cuszp
