@@ -19,7 +19,7 @@ struct DecodeSpace {
 
 template <class T, unsigned kDim, bool kAligned>
 Status enqueue_tiles(const DecodeTask<T, kDim>& task, cudaStream_t stream) {
-  constexpr std::size_t kShared = 4 * kDecodeWords<T>;
+  constexpr std::size_t kShared = 4 * kDecodeWords<T, kDim>;
   HOMZ_TRY((gpu::room_for<decode_tiles<T, kDim, kAligned>>(kTileThreads, kShared)).status());
   return gpu::launch({static_cast<unsigned>(task.tiles()), kTileThreads, stream, kShared},
                      decode_tiles<T, kDim, kAligned>, task);

@@ -14,10 +14,13 @@ struct TileBytes {
   __device__ static constexpr unsigned at(unsigned word) { return word + word / 32 * 4; }
 };
 
+// Of a group's eight quads, those whose values are in shared memory at a time.
 template <class T>
-inline constexpr unsigned kDecodeWords = std::max(kTileThreads * Rows<T>::kWords, TileBytes::kWords);
-template <class T>
-inline constexpr unsigned kDecodingBlocks = sizeof(T) == 4 ? 4 : 3;  // of a multiprocessor
+inline constexpr unsigned kDecodeQuads = 32 / sizeof(T);
+template <class T, unsigned kDim>
+inline constexpr unsigned kDecodeWords = std::max(kTileWarps * Rows<T, kDim, kDecodeQuads<T>>::kWords,
+                                                  TileBytes::kWords);
+inline constexpr unsigned kDecodingBlocks = 4;  // of a multiprocessor
 
 // One tile from its coded bytes to values.
 template <class T, unsigned kDim, bool kAligned>
@@ -99,47 +102,33 @@ class TileDecoder {
       sizes_[0] = load(at - shape_.outlier_bytes) & (~0u >> (32 - 8 * shape_.outlier_bytes));
   }
 
-  // Their values to the rows, which take the place of the bytes.
-  __device__ __forceinline__ void restore() {
-    T* const row = Rows<T>::row(room_, threadIdx.x);
+  // The values to the field, by way of rows that take the place of the bytes.
+  __device__ __forceinline__ void write() {
 #pragma unroll
     for (unsigned i = 0; i < kGroup; ++i)
       sizes_[i] = (signs_ >> (i / 8 * 8 + 7 - i % 8) & 1) != 0 ? 0 - sizes_[i] : sizes_[i];
     if (task_.mode != Mode::fixed) accumulate();
-#pragma unroll
-    for (unsigned p = 0; p < kGroup / 4; ++p) {
-      T values[4];
-      for (unsigned k = 0; k < 4; ++k) values[k] = task_.quantiser.restore(sizes_[4 * p + k]);
-      put_piece(row, p, values);
-    }
-  }
-
-  // The warp's rows to the field.
-  __device__ __forceinline__ void store() const {
     const Places<kDim> places(task_.layout, first_group_, lane_);
-    std::uint32_t* const rows = room_ + Rows<T>::kWords * 32 * warp_;
-    if (places.all_whole() && reinterpret_cast<std::uintptr_t>(task_.data) % 16 == 0) {
+    T* const rows = reinterpret_cast<T*>(room_) + TheRows::kValues * warp_;
+    T* const own = rows + TheRows::group(lane_.id);
 #pragma unroll
-      for (unsigned k = 0; k < 8; ++k) {
-        const T* const from = Rows<T>::row(rows, places.group(k)) + places.position(k);
-        auto* const to = task_.data + places.element(k);
-        for (unsigned i = 0; i < Rows<T>::kPieces; ++i)
-          __stcs(reinterpret_cast<uint4*>(to) + i, reinterpret_cast<const uint4*>(from)[i]);
+    for (unsigned pass = 0; pass < TheRows::kPasses; ++pass) {
+      if (pass != 0) __syncwarp();
+#pragma unroll
+      for (unsigned k = 0; k < kQuads; ++k) {
+        Quad<T> quad;
+        for (unsigned i = 0; i < 4; ++i)
+          quad.values[i] = task_.quantiser.restore(sizes_[4 * (kQuads * pass + k) + i]);
+        quad.store(own + TheRows::quad(k));
       }
-      return;
-    }
-#pragma unroll 1
-    for (unsigned r = 0; r < kRounds; ++r) {
-      const Elements elements = places.of(lane_, r);
-      const T* const from = Rows<T>::row(rows, 4 * r + lane_.group);
-      for (unsigned c = 0; c < 4; ++c)
-        if ((elements.owned >> c & 1) != 0)
-          task_.data[elements.at[c]] = bits_of(from[8 * c + lane_.column]);
+      __syncwarp();
+      store_groups<T, kDim, kQuads>(task_.data, places, lane_, rows, pass);
     }
   }
 
  private:
-  static constexpr unsigned kWords = Block<kDim>::kWords;
+  static constexpr unsigned kWords = Block<kDim>::kWords, kQuads = kDecodeQuads<T>;
+  using TheRows = Rows<T, kDim, kQuads>;
 
   __device__ bool leads() const { return kDim == 1 || lane_.id % 2 == 0; }
   __device__ std::uint32_t quads() const { return (shift_ + bytes_ + 15) / 16; }
@@ -173,14 +162,6 @@ class TileDecoder {
       for (unsigned i = 0; i < kGroup; ++i) sizes_[i] += linked;
     }
   }
-  __device__ static __forceinline__ void put_piece(T* row, unsigned p, const T (&v)[4]) {
-    if constexpr (sizeof(T) == 4) {
-      reinterpret_cast<float4*>(row)[p] = make_float4(v[0], v[1], v[2], v[3]);
-    } else {
-      reinterpret_cast<double2*>(row)[2 * p] = make_double2(v[0], v[1]);
-      reinterpret_cast<double2*>(row)[2 * p + 1] = make_double2(v[2], v[3]);
-    }
-  }
 
   const DecodeTask<T, kDim>& task_;
   std::uint32_t* const room_;
@@ -192,7 +173,7 @@ class TileDecoder {
 };
 
 template <class T, unsigned kDim, bool kAligned>
-__global__ __launch_bounds__(kTileThreads, kDecodingBlocks<T>) void decode_tiles(
+__global__ __launch_bounds__(kTileThreads, kDecodingBlocks) void decode_tiles(
     const __grid_constant__ DecodeTask<T, kDim> task) {
   extern __shared__ uint4 memory[];
   __shared__ std::uint32_t warp_bytes[kTileWarps];
@@ -214,9 +195,7 @@ __global__ __launch_bounds__(kTileThreads, kDecodingBlocks<T>) void decode_tiles
   __syncthreads();
   decoder.read(warp_bytes);
   __syncthreads();
-  decoder.restore();
-  __syncwarp();
-  decoder.store();
+  decoder.write();
   if (threadIdx.x != 0) return;
   ChecksumState all;
   for (unsigned w = 0; w < kTileWarps; ++w) all.join(warp_sums[w], 0);

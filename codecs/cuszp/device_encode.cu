@@ -132,7 +132,7 @@ TileSpace carve(Arena& arena, std::uint64_t tiles, std::uint64_t* zeros) {
 
 template <class T, unsigned kDim, bool kAligned>
 Status enqueue_tiles(const EncodeTask<T, kDim>& task, cudaStream_t stream) {
-  constexpr std::size_t kShared = sizeof(EncodeRoom<T, kAligned>);
+  constexpr std::size_t kShared = sizeof(EncodeRoom<T, kDim, kAligned>);
   HOMZ_ASSIGN(const unsigned room, (gpu::room_for<encode_tiles<T, kDim, kAligned>>(kTileThreads, kShared)));
   const auto blocks = static_cast<unsigned>(std::min<std::uint64_t>(task.tiles() + 1, room));
   return gpu::launch({blocks, kTileThreads, stream, kShared}, encode_tiles<T, kDim, kAligned>, task);

@@ -2,88 +2,9 @@
 // planes of them. A block is one group, or two of neighbouring threads in tiles and cubes.
 #pragma once
 
-#include "codecs/cuszp/device_round.cuh"
+#include "codecs/cuszp/device_rows.cuh"
 
 namespace homz::cuszp {
-
-// The values of a thread's group in shared memory. Rows are padded so that threads side by side reach
-// different banks with 16 bytes each.
-template <class T>
-struct Rows {
-  static constexpr unsigned kStride = kGroup + 16 / sizeof(T);       // values
-  static constexpr unsigned kWords = kStride * sizeof(T) / 4;        // of a row
-  static constexpr unsigned kPieces = 4 * sizeof(T) / sizeof(uint4);  // of four values
-
-  __device__ static T* row(std::uint32_t* rows, unsigned group) {
-    return reinterpret_cast<T*>(rows + kWords * group);
-  }
-};
-
-__device__ __forceinline__ void copy_async(void* to, const void* from) {
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(
-                   static_cast<unsigned>(__cvta_generic_to_shared(to))),
-               "l"(from)
-               : "memory");
-}
-__device__ __forceinline__ void wait_for_copies() {
-  asm volatile("cp.async.wait_all;" ::: "memory");
-}
-
-// Which positions of a group have a value in the payload, and which own their element.
-struct GroupMasks {
-  std::uint32_t coded = ~0u, owned = ~0u;
-
-  __device__ bool whole() const { return (coded & owned) == ~0u; }
-};
-
-// Fetches the values of a warp's groups to its rows; to be waited for, and met behind by the warp. Returns
-// the masks of this lane's group.
-template <class T, unsigned kDim>
-__device__ __forceinline__ GroupMasks fetch_groups(const T* data, const Places<kDim>& places,
-                                                   const Lane& lane, std::uint32_t* rows) {
-  if (places.all_whole() && reinterpret_cast<std::uintptr_t>(data) % 16 == 0) {
-    for (unsigned k = 0; k < 8; ++k) {
-      T* const to = Rows<T>::row(rows, places.group(k)) + places.position(k);
-      const T* const from = data + places.element(k);
-      for (unsigned i = 0; i < Rows<T>::kPieces; ++i)
-        copy_async(reinterpret_cast<uint4*>(to) + i, reinterpret_cast<const uint4*>(from) + i);
-    }
-    return {};
-  }
-  GroupMasks mine;
-#pragma unroll 1
-  for (unsigned r = 0; r < kRounds; ++r) {
-    const Elements elements = places.of(lane, r);
-    T* const to = Rows<T>::row(rows, 4 * r + lane.group);
-    bool coded[4], owned[4];
-    for (unsigned c = 0; c < 4; ++c) {
-      coded[c] = (elements.coded >> c & 1) != 0;
-      owned[c] = (elements.owned >> c & 1) != 0;
-      to[8 * c + lane.column] = coded[c] || owned[c] ? __ldcs(data + elements.at[c]) : T(0);
-    }
-    const std::uint32_t is_coded = __shfl_sync(~0u, gather_bits(lane, coded), 8 * (lane.id % 4));
-    const std::uint32_t is_owned = __shfl_sync(~0u, gather_bits(lane, owned), 8 * (lane.id % 4));
-    if (lane.id / 4 == r) mine = GroupMasks{is_coded, is_owned};
-  }
-  return mine;
-}
-
-// Four values of a row.
-template <class T>
-struct Piece {
-  T values[4];
-
-  __device__ __forceinline__ Piece(const T* row, unsigned piece) {
-    if constexpr (sizeof(T) == 4) {
-      const float4 is = reinterpret_cast<const float4*>(row)[piece];
-      values[0] = is.x, values[1] = is.y, values[2] = is.z, values[3] = is.w;
-    } else {
-      const double2 low = reinterpret_cast<const double2*>(row)[2 * piece];
-      const double2 high = reinterpret_cast<const double2*>(row)[2 * piece + 1];
-      values[0] = low.x, values[1] = low.y, values[2] = high.x, values[3] = high.y;
-    }
-  }
-};
 
 // The position of the same group that predicts position i > 0.
 template <unsigned kDim>
@@ -108,16 +29,16 @@ struct Group {
     std::uint32_t doubts = 0;
 #pragma unroll
     for (unsigned p = 0; p < kGroup / 4; ++p) {
-      const Piece<T> piece(row, p);
+      const auto quad = Quad<T>::load(row + Rows<T, kDim>::quad(p));
       bool doubtful = false;
       for (unsigned k = 0; k < 4; ++k) {
-        sizes[4 * p + k] = coding.quantiser.quantise(piece.values[k]);
-        doubtful |= is_doubtful(coding, piece.values[k], sizes[4 * p + k]);
+        sizes[4 * p + k] = coding.quantiser.quantise(quad.values[k]);
+        doubtful |= is_doubtful(coding, quad.values[k], sizes[4 * p + k]);
       }
       if (doubtful) doubts |= 1u << p;
       if (coding.has_fill)
         for (unsigned k = 0; k < 4; ++k)
-          if (bits_of(piece.values[k]) == coding.fill) doubts |= kHasFill;
+          if (bits_of(quad.values[k]) == coding.fill) doubts |= kHasFill;
     }
     return doubts;
   }
@@ -147,12 +68,11 @@ struct Group {
     others = holds_first ? behind : bits;
   }
 
-  __device__ void load_residuals(const std::uint32_t* row) {
+  // Left there by code_block_again().
+  __device__ void load_residuals(const T* row) {
 #pragma unroll
-    for (unsigned p = 0; p < kGroup / 4; ++p) {
-      const uint4 is = reinterpret_cast<const uint4*>(row)[p];
-      sizes[4 * p] = is.x, sizes[4 * p + 1] = is.y, sizes[4 * p + 2] = is.z, sizes[4 * p + 3] = is.w;
-    }
+    for (unsigned i = 0; i < kGroup; ++i)
+      sizes[i] = static_cast<std::uint32_t>(bits_of(row[Rows<T, kDim>::position(i)]));
   }
 };
 
@@ -163,11 +83,11 @@ __device__ __forceinline__ std::uint32_t find_exact(const Coding<T, kDim>& codin
   std::uint32_t exact = 0;
   for (; doubts != 0; doubts &= doubts - 1) {
     const unsigned p = static_cast<unsigned>(__ffs(static_cast<int>(doubts))) - 1;
-    const Piece<T> piece(row, p);
+    const auto quad = Quad<T>::load(row + Rows<T, kDim>::quad(p));
     for (unsigned k = 0; k < 4; ++k) {
-      const std::uint32_t quantum = coding.quantiser.quantise(piece.values[k]);
-      if (is_doubtful(coding, piece.values[k], quantum) &&
-          !within_bound(piece.values[k], coding.quantiser.restore(quantum), coding.abs_error))
+      const std::uint32_t quantum = coding.quantiser.quantise(quad.values[k]);
+      if (is_doubtful(coding, quad.values[k], quantum) &&
+          !within_bound(quad.values[k], coding.quantiser.restore(quantum), coding.abs_error))
         exact |= 1u << (4 * p + k);
     }
   }
@@ -180,13 +100,17 @@ struct BlockExceptions {
 };
 
 // A whole block, by one thread, with all that is rare in it: fill values, positions outside the field, lost
-// magnitudes. Its values are in rows of `stride` words, and its residuals take their place.
+// magnitudes. Its residuals take the place of its values, `rows` of the warp, of which `group` is the first.
 template <class T, unsigned kDim>
-__device__ __noinline__ BlockExceptions code_block_again(const Coding<T, kDim>& coding, std::uint32_t* rows,
-                                                         std::uint64_t coded, std::uint64_t owned) {
+__device__ __noinline__ BlockExceptions code_block_again(const Coding<T, kDim>& coding, T* rows,
+                                                         unsigned group, std::uint64_t coded,
+                                                         std::uint64_t owned) {
+  using Rows = Rows<T, kDim>;
   constexpr unsigned kValues = Block<kDim>::kValues;
   using Values = typename Block<kDim>::Values;
-  const auto value = [&](unsigned i) { return Rows<T>::row(rows, i / kGroup)[i % kGroup]; };
+  const auto value = [&](unsigned i) -> T& {
+    return rows[Rows::group(group + i / kGroup) + Rows::position(i % kGroup)];
+  };
   BlockExceptions found{0, 0};
   Values quanta, residuals;
 #pragma unroll 4
@@ -213,7 +137,7 @@ __device__ __noinline__ BlockExceptions code_block_again(const Coding<T, kDim>& 
     if (((owned & ~found.fill) >> i & 1) != 0 &&
         !within_bound(value(i), coding.quantiser.restore(quanta[i]), coding.abs_error))
       found.exact |= std::uint64_t{1} << i;
-  for (unsigned i = 0; i < kValues; ++i) rows[Rows<T>::kWords * (i / kGroup) + i % kGroup] = residuals[i];
+  for (unsigned i = 0; i < kValues; ++i) value(i) = value_of<T>(BitsOf<T>{residuals[i]});
   found.fill &= owned;
   return found;
 }
@@ -242,6 +166,7 @@ __device__ __forceinline__ void put_planes(const std::uint32_t (&sizes)[kGroup],
 #pragma unroll
   for (unsigned s = 0; s < 4; ++s) {
     if (8 * s >= width) break;
+    const std::uint32_t there = ~0u >> (32 - width) >> 8 * s;
     const unsigned pick = s | (s + 4) << 4;
     std::uint32_t rows[8];
     for (unsigned j = 0; j < 8; ++j)
@@ -249,7 +174,7 @@ __device__ __forceinline__ void put_planes(const std::uint32_t (&sizes)[kGroup],
                                 __byte_perm(sizes[16 + j], sizes[24 + j], pick), 0x5410);
     transpose_bytes(rows);
     for (unsigned p = 0; p < 8; ++p)
-      if (8 * s + p < width) put(8 * s + p, rows[p]);
+      if ((there >> p & 1) != 0) put(8 * s + p, rows[p]);
   }
 }
 

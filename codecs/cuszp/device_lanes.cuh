@@ -172,8 +172,7 @@ __device__ __forceinline__ Elements elements_of(const Lane& lane, const Tiles<kD
   return e;
 }
 
-// The elements of the groups of a warp. Where all of them are in the field they are moved by quads of four
-// neighbours, eight a lane, so that the lanes' quads lie side by side.
+// The elements of the groups of a warp.
 template <unsigned kDim>
 class Places {
  public:
@@ -182,36 +181,23 @@ class Places {
   __device__ Places(const Layout& layout, std::uint64_t first_group, const Lane& lane)
       : layout_(layout), first_(first_group) {
     if constexpr (kDim == 1) {
-      base_ = kGroup * first_ + 4 * lane.id;
-      group_ = lane.id / 8;
-      position_ = 4 * (lane.id % 8);
+      base_ = kGroup * first_;
       whole_ = (first_ + kWarpGroups) * kGroup <= layout.count();
     } else {
       mine_ = GroupPlace<kDim>(layout, first_group / 2 + lane.id % 16);  // lane i locates block i
       whole_ = __all_sync(~0u, mine_.whole);
-      const unsigned block = kDim == 2 ? lane.id / 2 : lane.id % 16, of_block = kDim == 2 ? lane.id % 2 : lane.id / 16;
-      base_ = __shfl_sync(~0u, mine_.row + mine_.x, block) + of_block * (kDim == 2 ? 4 : layout.dx());
-      group_ = 2 * block;
-      position_ = 4 * of_block;
+      const unsigned block = kDim == 2 ? lane.id / 2 : lane.id % 16;
+      base_ = __shfl_sync(~0u, mine_.row + mine_.x, block) +
+              (kDim == 2 ? 4 * (lane.id % 2) : lane.id / 16 * layout.dx());
     }
   }
-  // The same for all lanes: whether all groups are in the field.
+  // The same for all lanes: whether all groups are in the field. Then they are moved by quads: see Rows.
   __device__ __forceinline__ bool all_whole() const { return whole_; }
-
-  // The first element of a lane's k-th quad, the group of the warp it belongs to, and its first position there.
-  __device__ __forceinline__ std::uint64_t element(unsigned k) const {
-    if constexpr (kDim == 1)
-      return base_ + 4 * 32 * k;
-    else if constexpr (kDim == 2)
-      return base_ + k * layout_.dx();
-    else
-      return base_ + (k % 2 * 2 + k / 2 * layout_.dy()) * layout_.dx();
-  }
-  __device__ __forceinline__ unsigned group(unsigned k) const {
-    return group_ + (kDim == 1 ? 4 * k : k / 4);
-  }
-  __device__ __forceinline__ unsigned position(unsigned k) const {
-    return position_ + (kDim == 1 ? 0 : kDim == 2 ? 8 * (k % 4) : 16 * (k / 2 % 2) + 8 * (k % 2));
+  // The first element of the lane's quad in row `y`, `z` of its block, or of its first two rows; in a row, of
+  // its first quad.
+  __device__ __forceinline__ std::uint64_t first_quad() const { return base_; }
+  __device__ __forceinline__ std::uint64_t quad(unsigned y, unsigned z) const {
+    return base_ + (kDim == 1 ? 0 : (z * layout_dy() + y) * layout_dx());
   }
   // The elements of a round's groups, which may be anywhere.
   __device__ __forceinline__ Elements of(const Lane& lane, unsigned round) const {
@@ -222,9 +208,17 @@ class Places {
   }
 
  private:
+  __device__ std::uint64_t layout_dx() const {
+    if constexpr (kDim == 1) return 0;
+    else return layout_.dx();
+  }
+  __device__ std::uint64_t layout_dy() const {
+    if constexpr (kDim == 1) return 0;
+    else return layout_.dy();
+  }
+
   const Layout& layout_;
   std::uint64_t first_, base_;
-  unsigned group_, position_;
   bool whole_;
   GroupPlace<kDim == 1 ? 2 : kDim> mine_;
 };

@@ -19,9 +19,9 @@ struct CodedWords {
   __device__ static constexpr unsigned at(unsigned word) { return kAligned ? word + word / 32 : word; }
 };
 
-template <class T, bool kAligned>
+template <class T, unsigned kDim, bool kAligned>
 struct EncodeRoom {  // shared memory
-  alignas(16) std::uint32_t rows[kTileThreads * Rows<T>::kWords];
+  alignas(16) T rows[kTileWarps][Rows<T, kDim>::kValues];
   std::uint32_t coded[CodedWords<kAligned>::kWords];  // tiles that are small take the halves in turn
   struct PerTile {
     alignas(16) std::uint32_t bytes[kTileWarps];  // the top bit: there are exceptions
@@ -37,8 +37,7 @@ inline constexpr unsigned kEncodingBlocks = sizeof(T) == 4 ? 3 : 2;  // of a mul
 
 // A tile that is coded but not yet in the payload.
 struct CodedTile {
-  std::uint64_t tile = 0;
-  std::uint32_t bytes = 0, at = 0;  // `at`: word of room.coded
+  std::uint32_t tile = 0, bytes = 0, at = 0;  // `at`: word of room.coded
 };
 
 // One tile from values to coded bytes. Its steps are called in order; between measure() and pack() the
@@ -46,21 +45,32 @@ struct CodedTile {
 template <class T, unsigned kDim, bool kAligned>
 class TileCoder {
  public:
-  using Room = EncodeRoom<T, kAligned>;
+  using Room = EncodeRoom<T, kDim, kAligned>;
   static constexpr unsigned kWords = Block<kDim>::kWords;
 
   __device__ TileCoder(const EncodeTask<T, kDim>& task, Room& room, const Lane& lane)
       : task_(task), coding_(task.coding), room_(room), lane_(lane), warp_(threadIdx.x / 32) {}
 
   __device__ __forceinline__ void code(GroupMasks masks) {
-    std::uint32_t* const row = room_.rows + Rows<T>::kWords * threadIdx.x;
-    std::uint32_t doubts = group_.quantise(coding_, reinterpret_cast<const T*>(row));
-    group_.subtract(coding_, lane_);
-    group_.measure(leads());
-    const bool rare = !masks.whole() || (doubts & Group<T, kDim>::kHasFill) != 0 ||
-                      (kDim == 1 && (group_.bits & kTopBit) != 0);
+    const T* const row = room_.rows[warp_] + Rows<T, kDim>::group(lane_.id);
     exact_ = fill_ = 0;
-    if (__any_sync(~0u, rare || doubts != 0) != 0) look_again(row, masks, rare, doubts);
+    bool rare = false;
+#pragma unroll 1
+    for (bool again = false;; again = true) {
+      const std::uint32_t doubts = group_.quantise(coding_, row);
+      group_.subtract(coding_, lane_);
+      if (again && rare) group_.load_residuals(row);
+      group_.measure(leads());
+      if (again) return;
+      rare = !masks.whole() || (doubts & Group<T, kDim>::kHasFill) != 0 ||
+             (kDim == 1 && (group_.bits & kTopBit) != 0);
+      if (__any_sync(~0u, rare || doubts != 0) == 0) return;
+      if (kDim != 1) rare |= __shfl_xor_sync(~0u, rare, 1) != 0;
+      if (!rare) exact_ = find_exact(coding_, row, doubts);
+      if (__any_sync(~0u, rare) == 0) return;
+      // What is in registers is found anew: the call would have to keep it.
+      code_rare_blocks(masks, rare);
+    }
   }
 
   // The shape of the block, and what the other warps have to know.
@@ -81,16 +91,14 @@ class TileCoder {
   }
 
   // The tile's bytes, when all warps have told theirs.
-  __device__ __forceinline__ std::uint32_t settle(std::uint64_t tile, const typename Room::PerTile& told) {
-    std::uint32_t total = 0, any = 0;
-    for (unsigned w = 0; w < kTileWarps; ++w) {
-      if (w == warp_) at_ += total;
-      total += told.bytes[w] & ~kExceptional;
-      any |= told.bytes[w];
-    }
+  __device__ __forceinline__ std::uint32_t settle(std::uint32_t tile, const typename Room::PerTile& told) {
+    const std::uint32_t of_warp = lane_.id < kTileWarps ? told.bytes[lane_.id] : 0;
+    const std::uint32_t bytes = of_warp & ~kExceptional, total = __reduce_add_sync(~0u, bytes);
+    const bool exceptional = __any_sync(~0u, (of_warp & kExceptional) != 0) != 0;
+    at_ += __reduce_add_sync(~0u, lane_.id < warp_ ? bytes : 0);
     if (threadIdx.x == 0) tell_place(task_.space.places + tile, kSized | total);
-    const bool exceptional = (any & kExceptional) != 0;
-    if (exceptional && lane_.id == 0) task_.space.marked[tile * kTileWarps + warp_] = marked_;
+    if (exceptional && lane_.id == 0)
+      task_.space.marked[std::uint64_t{tile} * kTileWarps + warp_] = marked_;
     if (threadIdx.x == 32) {
       task_.space.records[tile] = exceptional ? join_counts(told.counts, told.borders) : TileRecord();
       if (exceptional) atomicOr(&task_.space.state->has_exceptions, 1u);
@@ -98,13 +106,13 @@ class TileCoder {
     return total;
   }
 
-  // The metadata bytes; adds them to `sums`.
-  __device__ __forceinline__ void put_metadata(std::uint64_t tile, ChecksumState& sums) const {
-    const std::uint64_t block = (tile * kTileGroups + threadIdx.x) / kWords;
-    if (!leads() || block >= coding_.layout.blocks()) return;
+  // Writes the metadata byte of this thread's block, if it has one. Returns it.
+  __device__ __forceinline__ std::uint32_t put_metadata(std::uint32_t tile, bool is_last) const {
+    if (!leads()) return 0;
+    const std::uint64_t block = std::uint64_t{tile} * (kTileGroups / kWords) + threadIdx.x / kWords;
     const std::byte metadata = shape_.metadata();
-    task_.payload[block] = metadata;
-    sums.add(block / 4, static_cast<std::uint32_t>(metadata) << 8 * (block % 4));
+    if (!is_last || block < coding_.layout.blocks()) task_.payload[block] = metadata;
+    return static_cast<std::uint32_t>(metadata);
   }
 
   __device__ __forceinline__ void pack(std::uint32_t* coded) {
@@ -133,18 +141,14 @@ class TileCoder {
  private:
   __device__ bool leads() const { return kDim == 1 || lane_.id % 2 == 0; }
 
-  __device__ __forceinline__ void look_again(std::uint32_t* row, GroupMasks masks, bool rare,
-                                             std::uint32_t doubts) {
-    if (kDim != 1) rare |= __shfl_xor_sync(~0u, rare, 1) != 0;
-    if (!rare) exact_ = find_exact(coding_, reinterpret_cast<const T*>(row), doubts);
-    if (__any_sync(~0u, rare) == 0) return;
+  __device__ __forceinline__ void code_rare_blocks(GroupMasks masks, bool rare) {
     std::uint64_t coded = masks.coded, owned = masks.owned;
     if constexpr (kDim != 1) {
       coded |= std::uint64_t{__shfl_down_sync(~0u, masks.coded, 1)} << 32;
       owned |= std::uint64_t{__shfl_down_sync(~0u, masks.owned, 1)} << 32;
     }
     BlockExceptions found{0, 0};
-    if (rare && leads()) found = code_block_again(coding_, row, coded, owned);
+    if (rare && leads()) found = code_block_again(coding_, room_.rows[warp_], lane_.id, coded, owned);
     __syncwarp();
     if constexpr (kDim != 1) {
       const auto exact = __shfl_up_sync(~0u, static_cast<std::uint32_t>(found.exact >> 32), 1);
@@ -154,8 +158,6 @@ class TileCoder {
     if (!rare) return;
     exact_ = static_cast<std::uint32_t>(found.exact);
     fill_ = static_cast<std::uint32_t>(found.fill);
-    group_.load_residuals(row);
-    group_.measure(leads());
   }
 
   __device__ __forceinline__ void choose_shape_of_block() {
@@ -183,40 +185,71 @@ class TileCoder {
 };
 
 // Copies a tile's bytes to the payload, from its byte `offset` on, and sums the payload's words.
-template <bool kAligned>
-__device__ __forceinline__ void copy_out(const std::uint32_t* from, std::uint32_t bytes, std::byte* payload,
-                                         std::uint64_t offset, ChecksumState& all) {
-  std::uint32_t* const to = reinterpret_cast<std::uint32_t*>(payload) + offset / 4;
+__device__ __forceinline__ TileSums copy_aligned(const std::uint32_t* from, std::uint32_t bytes,
+                                                 std::uint32_t* to) {
+  constexpr unsigned kStep = kTileThreads, kPadded = CodedWords<true>::at(kStep), kEach = 4;
   TileSums sums;
-  if constexpr (kAligned) {
-#pragma unroll 4
-    for (std::uint32_t i = threadIdx.x; i < bytes / 4; i += kTileThreads) {
-      const std::uint32_t word = from[CodedWords<true>::at(i)];
-      __stcs(to + i, word);
-      sums.add_word(i, word);
-    }
-  } else {
-    const std::uint32_t skip = offset % 4, end = skip + bytes;  // of the words' bytes
-    for (std::uint32_t i = threadIdx.x; 4 * i < end; i += kTileThreads) {
-      const std::uint32_t before = i == 0 ? 0 : from[i - 1];
-      std::uint32_t word = skip == 0 ? from[i] : __funnelshift_l(before, 4 * i < bytes ? from[i] : 0, 8 * skip);
-      const std::uint32_t first = i == 0 ? skip : 0, last = end - 4 * i < 4 ? end - 4 * i : 4;
-      if (last < 4) word &= (1u << 8 * last) - 1;
-      sums.add_word(i, word);
-      if (last - first == 4)
-        __stcs(to + i, word);
-      else
-        gpu::store_bytes(reinterpret_cast<std::byte*>(to + i) + first, word >> 8 * first, last - first);
+  std::uint32_t i = threadIdx.x;
+  from += CodedWords<true>::at(i);
+  to += i;
+  const std::uint32_t end = bytes / 4;
+  for (; i + (kEach - 1) * kStep < end; i += kEach * kStep, from += kEach * kPadded, to += kEach * kStep) {
+    std::uint32_t words[kEach];
+    for (unsigned k = 0; k < kEach; ++k) words[k] = from[k * kPadded];
+    for (unsigned k = 0; k < kEach; ++k) {
+      __stcs(to + k * kStep, words[k]);
+      sums.add_word(i + k * kStep, words[k]);
     }
   }
-  sums.join_to(all, offset / 4);
+  for (; i < end; i += kStep, from += kPadded, to += kStep) {
+    __stcs(to, *from);
+    sums.add_word(i, *from);
+  }
+  return sums;
 }
+
+// Where bytes begin anywhere, the first and the last word are shared with the tiles beside.
+__device__ __forceinline__ TileSums copy_shifted(const std::uint32_t* from, std::uint32_t bytes,
+                                                 std::uint32_t* to, std::uint32_t skip) {
+  TileSums sums;
+  const std::uint32_t end = skip + bytes;  // of the words' bytes
+  for (std::uint32_t i = threadIdx.x; 4 * i < end; i += kTileThreads) {
+    const std::uint32_t before = i == 0 ? 0 : from[i - 1];
+    std::uint32_t word = skip == 0 ? from[i] : __funnelshift_l(before, 4 * i < bytes ? from[i] : 0, 8 * skip);
+    const std::uint32_t first = i == 0 ? skip : 0, last = end - 4 * i < 4 ? end - 4 * i : 4;
+    if (last < 4) word &= (1u << 8 * last) - 1;
+    sums.add_word(i, word);
+    if (last - first == 4)
+      __stcs(to + i, word);
+    else
+      gpu::store_bytes(reinterpret_cast<std::byte*>(to + i) + first, word >> 8 * first, last - first);
+  }
+  return sums;
+}
+
+// The metadata bytes that a thread writes are all at the same place of their tiles: their sums are taken
+// together.
+struct MetadataSums {
+  std::uint32_t sum = 0;
+  std::uint64_t by_tile = 0;
+
+  __device__ __forceinline__ void add(std::uint32_t tile, std::uint32_t metadata) {
+    sum += metadata;
+    by_tile += std::uint64_t{tile} * metadata;
+  }
+  // `in_tile`: the number of the thread's block.
+  __device__ ChecksumState state(unsigned in_tile, unsigned tile_blocks) const {
+    const unsigned shift = 8 * (in_tile % 4);
+    return {std::uint64_t{sum} << shift,
+            (by_tile * (tile_blocks / 4) + std::uint64_t{in_tile / 4 + 1} * sum) << shift};
+  }
+};
 
 // The loop of a thread block over tiles. Tickets count from 1: who draws 0 adds up the sizes.
 template <class T, unsigned kDim, bool kAligned>
 class EncodeLoop {
  public:
-  using Room = EncodeRoom<T, kAligned>;
+  using Room = EncodeRoom<T, kDim, kAligned>;
 
   __device__ EncodeLoop(const EncodeTask<T, kDim>& task, Room& room)
       : task_(task), room_(room), tiles_(static_cast<std::uint32_t>(task.tiles())) {}
@@ -227,34 +260,31 @@ class EncodeLoop {
     std::uint32_t ticket = room_.tiles[1].next;
     if (ticket == 0) return add_up();
     GroupMasks masks = fetch(ticket);
-    for (unsigned turn = 0; ticket <= tiles_; turn ^= 1) {
-      step(ticket, masks, turn);
-    }
+    for (unsigned turn = 0; ticket <= tiles_; turn ^= 1) step(ticket, masks, turn);
     __syncthreads();
     copy(0);
-    const ChecksumState all{gpu::block_sum(sums_.sum), gpu::block_sum(sums_.weighted)};
-    if (threadIdx.x == 0)
-      gpu::add_atomically(&task_.space.state->slots[blockIdx.x % EncodeState::kSlots].sums, all);
+    tell_sums();
   }
 
  private:
+  static constexpr unsigned kWords = Block<kDim>::kWords;
+
   __device__ std::uint32_t draw() const { return atomicAdd(&task_.space.state->ticket, 1u); }
 
   __device__ __forceinline__ GroupMasks fetch(std::uint32_t ticket) const {
     if (ticket > tiles_) return {};
-    const std::uint64_t first = std::uint64_t{ticket - 1} * kTileGroups + threadIdx.x / 32 * kWarpGroups;
+    const unsigned warp = threadIdx.x / 32;
+    const std::uint64_t first = std::uint64_t{ticket - 1} * kTileGroups + warp * kWarpGroups;
     const Places<kDim> places(task_.coding.layout, first, lane_);
-    return fetch_groups(task_.coding.data, places, lane_,
-                        room_.rows + threadIdx.x / 32 * 32 * Rows<T>::kWords);
+    return fetch_groups(task_.coding.data, places, lane_, room_.rows[warp]);
   }
 
-  // Codes one tile, and writes the one before. Then `ticket` is the next one, and its values are on the way.
+  // Codes one tile, and writes the one before: late, for its place depends on all others under way. Then
+  // `ticket` is the next one, and its values are on the way.
   __device__ __forceinline__ void step(std::uint32_t& ticket, GroupMasks& masks, unsigned turn) {
     auto& told = room_.tiles[turn];
-    const std::uint64_t tile = ticket - 1;
+    const std::uint32_t tile = ticket - 1;
     if (threadIdx.x == 0) told.next = draw();
-    std::uint64_t seen = 0;
-    if (lane_.id == 0 && before_.bytes != 0) seen = see_place(task_.space.places + before_.tile);
     TileCoder<T, kDim, kAligned> coder(task_, room_, lane_);
     wait_for_copies();
     __syncwarp();
@@ -264,13 +294,20 @@ class EncodeLoop {
     ticket = told.next;
     masks = fetch(ticket);
     const std::uint32_t bytes = coder.settle(tile, told);
-    coder.put_metadata(tile, sums_);
-    if (tile + 1 == tiles_) pad_metadata();
-    copy(seen);
+    const bool is_last = tile + 1 == tiles_;
+    metadata_.add(tile, coder.put_metadata(tile, is_last));
+    if (is_last) pad_metadata();
+    std::uint64_t seen = 0;
+    if (lane_.id == 0 && before_.bytes != 0) seen = see_place(task_.space.places + before_.tile);
     constexpr std::uint32_t kSmall = 4 * CodedWords<kAligned>::kMostOfHalf;
-    if (bytes > kSmall || before_.bytes > kSmall) __syncthreads();
+    const bool both_fit = bytes <= kSmall && before_.bytes <= kSmall;
     const std::uint32_t at = bytes > kSmall ? 0 : turn * CodedWords<kAligned>::kHalf;
-    coder.pack(room_.coded + at);
+    if (both_fit) coder.pack(room_.coded + at);
+    copy(seen);
+    if (!both_fit) {
+      __syncthreads();
+      coder.pack(room_.coded + at);
+    }
     before_ = CodedTile{tile, bytes, at};
   }
 
@@ -281,7 +318,19 @@ class EncodeLoop {
     if (lane_.id == 0) place = wait_for_place(task_.space.places + before_.tile, seen);
     const std::uint64_t start = task_.coding.layout.metadata_bytes() + __shfl_sync(~0u, place, 0);
     if (start + before_.bytes > task_.limit) return;  // incompressible: the list's kernel finds that out, too
-    copy_out<kAligned>(room_.coded + before_.at, before_.bytes, task_.payload, start, sums_);
+    const std::uint32_t* const from = room_.coded + before_.at;
+    auto* const to = reinterpret_cast<std::uint32_t*>(task_.payload) + start / 4;
+    const TileSums sums = kAligned ? copy_aligned(from, before_.bytes, to)
+                                   : copy_shifted(from, before_.bytes, to, start % 4);
+    sums.join_to(sums_, start / 4);
+  }
+
+  __device__ void tell_sums() const {
+    const ChecksumState metadata = metadata_.state(threadIdx.x / kWords, kTileGroups / kWords);
+    const ChecksumState all{gpu::block_sum(sums_.sum + metadata.sum),
+                            gpu::block_sum(sums_.weighted + metadata.weighted)};
+    if (threadIdx.x == 0)
+      gpu::add_atomically(&task_.space.state->slots[blockIdx.x % EncodeState::kSlots].sums, all);
   }
 
   __device__ void pad_metadata() const {
@@ -301,7 +350,8 @@ class EncodeLoop {
   const std::uint32_t tiles_;
   const Lane lane_;
   CodedTile before_;
-  ChecksumState sums_;  // of this thread's words
+  MetadataSums metadata_;  // of what this thread has written
+  ChecksumState sums_;
 };
 
 // kAligned: all blocks begin at multiples of 4 bytes in the payload, so no outlier stands aside.
@@ -312,7 +362,7 @@ __global__ __launch_bounds__(kTileThreads, kEncodingBlocks<T>) void encode_tiles
   gpu::let_next_start();
   gpu::wait_for_last();
   if (!task.applies()) return;
-  EncodeLoop<T, kDim, kAligned>(task, *reinterpret_cast<EncodeRoom<T, kAligned>*>(memory)).run();
+  EncodeLoop<T, kDim, kAligned>(task, *reinterpret_cast<EncodeRoom<T, kDim, kAligned>*>(memory)).run();
 }
 
 }  // namespace homz::cuszp
