@@ -144,11 +144,18 @@ __device__ __noinline__ BlockExceptions code_block_again(const Coding<T, kDim>& 
 
 // ---- Bit planes
 
+// The bits of a under the mask and those of b elsewhere, by one instruction.
+template <std::uint32_t kMask>
+__device__ __forceinline__ std::uint32_t choose(std::uint32_t a, std::uint32_t b) {
+  std::uint32_t chosen;
+  asm("lop3.b32 %0, %1, %2, %3, 0xca;" : "=r"(chosen) : "n"(kMask), "r"(a), "r"(b));
+  return chosen;
+}
 // One step of the transposition of four 8 x 8 bit matrices side by side.
 template <unsigned kShift, std::uint32_t kLow>
 __device__ __forceinline__ void exchange_bits(std::uint32_t& a, std::uint32_t& b) {
-  const std::uint32_t low = (a & kLow) | (b << kShift & ~kLow);
-  b = (a >> kShift & kLow) | (b & ~kLow);
+  const std::uint32_t low = choose<kLow>(a, b << kShift);
+  b = choose<kLow>(a >> kShift, b);
   a = low;
 }
 // Byte k, bit p of row j becomes byte k, bit j of row p.

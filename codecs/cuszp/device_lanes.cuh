@@ -181,24 +181,22 @@ class Places {
   __device__ Places(const Layout& layout, std::uint64_t first_group, const Lane& lane)
       : layout_(layout), first_(first_group) {
     if constexpr (kDim == 1) {
-      base_ = kGroup * first_;
       whole_ = (first_ + kWarpGroups) * kGroup <= layout.count();
     } else {
       mine_ = GroupPlace<kDim>(layout, first_group / 2 + lane.id % 16);  // lane i locates block i
       whole_ = __all_sync(~0u, mine_.whole);
-      const unsigned block = kDim == 2 ? lane.id / 2 : lane.id % 16;
-      base_ = __shfl_sync(~0u, mine_.row + mine_.x, block) +
-              (kDim == 2 ? 4 * (lane.id % 2) : lane.id / 16 * layout.dx());
     }
   }
   // The same for all lanes: whether all groups are in the field. Then they are moved by quads: see Rows.
   __device__ __forceinline__ bool all_whole() const { return whole_; }
-  // The first element of the lane's quad in row `y`, `z` of its block, or of its first two rows; in a row, of
-  // its first quad.
-  __device__ __forceinline__ std::uint64_t first_quad() const { return base_; }
-  __device__ __forceinline__ std::uint64_t quad(unsigned y, unsigned z) const {
-    return base_ + (kDim == 1 ? 0 : (z * layout_dy() + y) * layout_dx());
+  // The first element of a block of tiles or cubes, or of all blocks in a row.
+  __device__ __forceinline__ std::uint64_t corner(unsigned block) const {
+    if constexpr (kDim == 1)
+      return kGroup * first_;
+    else
+      return __shfl_sync(~0u, mine_.row + mine_.x, block);
   }
+  __device__ __forceinline__ const Layout& layout() const { return layout_; }
   // The elements of a round's groups, which may be anywhere.
   __device__ __forceinline__ Elements of(const Lane& lane, unsigned round) const {
     if constexpr (kDim == 1)
@@ -208,17 +206,8 @@ class Places {
   }
 
  private:
-  __device__ std::uint64_t layout_dx() const {
-    if constexpr (kDim == 1) return 0;
-    else return layout_.dx();
-  }
-  __device__ std::uint64_t layout_dy() const {
-    if constexpr (kDim == 1) return 0;
-    else return layout_.dy();
-  }
-
   const Layout& layout_;
-  std::uint64_t first_, base_;
+  std::uint64_t first_;
   bool whole_;
   GroupPlace<kDim == 1 ? 2 : kDim> mine_;
 };

@@ -28,18 +28,52 @@ struct Rows {
   }
   __device__ static constexpr unsigned position(unsigned i) { return quad(i / 4) + i % 4; }
 
-  // The j-th of the quads that a lane moves: its place here, and its first element in the field.
-  __device__ static __forceinline__ unsigned moved(const Lane& lane, unsigned j) {
-    if constexpr (kDim == 1) return (lane.id / kQuads + 32 / kQuads * j) * kStride + 4 * (lane.id % kQuads);
-    return j / (kQuads / 2) * kHalf + j % (kQuads / 2) * 128 + 4 * lane.id;
+};
+
+// What a lane moves between rows and field: in 8 / kPasses steps, kPieces times 16 bytes each.
+template <class T, unsigned kDim, unsigned kQuads = 8>
+class Moves {
+ public:
+  using TheRows = Rows<T, kDim, kQuads>;
+  static constexpr unsigned kPieces = TheRows::kPieces, kHalves = kQuads / 2;
+
+  __device__ __forceinline__ Moves(const Places<kDim>& places, const Lane& lane) : places_(places) {
+    for (unsigned i = 0; i < kPieces; ++i) {
+      const unsigned n = kPieces == 1 ? lane.id : 16 * i + lane.id / 2;  // quad of a step
+      const unsigned inner = kPieces == 1 ? 0 : lane.id % 2 * 2;
+      if constexpr (kDim == 1) {
+        here_[i] = n / kQuads * TheRows::kStride + 4 * (n % kQuads) + inner;
+        there_[i] = places.corner(0) + kGroup * (n / kQuads) + 4 * (n % kQuads) + inner;
+      } else {
+        here_[i] = 4 * n + inner;
+        there_[i] = inner + (kDim == 2 ? places.corner(n / 2) + 4 * (n % 2)
+                                       : places.corner(n % 16) + n / 16 * places.layout().dx());
+      }
+    }
   }
-  __device__ static __forceinline__ std::uint64_t element(const Places<kDim>& places, const Lane& lane,
-                                                          unsigned j, unsigned pass) {
-    const unsigned half = j / (kQuads / 2), row = j % (kQuads / 2) + pass * (kQuads / 2);
+  // In the rows, and in the field.
+  __device__ __forceinline__ unsigned here(unsigned i, unsigned j) const {
     if constexpr (kDim == 1)
-      return places.first_quad() + kGroup * (lane.id / kQuads + 32 / kQuads * j) + 4 * (lane.id % kQuads + kQuads * pass);
-    return kDim == 2 ? places.quad(4 * half + row, 0) : places.quad(row % 2 * 2, 2 * half + row / 2);
+      return here_[i] + 32 / kQuads * j * TheRows::kStride;
+    else
+      return here_[i] + j / kHalves * TheRows::kHalf + j % kHalves * 128;
   }
+  template <class Field>
+  __device__ __forceinline__ Field* there(Field* data, unsigned i, unsigned j, unsigned pass) const {
+    const unsigned half = j / kHalves, row = j % kHalves + pass * kHalves;
+    Field* const first = data + there_[i];
+    if constexpr (kDim == 1)
+      return first + (std::size_t{32 / kQuads * kGroup} * j + std::size_t{4 * kQuads} * pass);
+    else if constexpr (kDim == 2)
+      return first + (4 * half + row) * places_.layout().dx();
+    else
+      return first + ((2 * half + row / 2) * places_.layout().dy() + row % 2 * 2) * places_.layout().dx();
+  }
+
+ private:
+  const Places<kDim>& places_;
+  unsigned here_[kPieces];
+  std::uint64_t there_[kPieces];
 };
 
 __device__ __forceinline__ void copy_async(void* to, const void* from) {
@@ -52,11 +86,20 @@ __device__ __forceinline__ void wait_for_copies() {
   asm volatile("cp.async.wait_all;" ::: "memory");
 }
 
-// Which positions of a group have a value in the payload, and which own their element.
-struct GroupMasks {
-  std::uint32_t coded = ~0u, owned = ~0u;
+// Which positions of a group have a value in the payload, and which own their element: in a row the same.
+template <unsigned kDim>
+struct GroupMasksOf {
+  static constexpr unsigned kMasks = kDim == 1 ? 1 : 2;
+  std::uint32_t masks[kMasks];
 
-  __device__ bool whole() const { return (coded & owned) == ~0u; }
+  __device__ GroupMasksOf() : GroupMasksOf(~0u, ~0u) {}
+  __device__ GroupMasksOf(std::uint32_t coded, std::uint32_t owned) {
+    masks[kMasks - 1] = owned;
+    masks[0] = coded;
+  }
+  __device__ std::uint32_t coded() const { return masks[0]; }
+  __device__ std::uint32_t owned() const { return masks[kMasks - 1]; }
+  __device__ bool whole() const { return (coded() & owned()) == ~0u; }
 };
 
 template <class T>
@@ -64,22 +107,20 @@ __device__ __forceinline__ bool is_aligned(const T* data) {
   return reinterpret_cast<std::uintptr_t>(data) % 16 == 0;
 }
 
-// Fetches the values of a warp's groups; to be waited for, and met behind by the warp. Returns the masks of
-// this lane's group.
+// Fetches the values of a warp's groups; to be waited for, and met behind by the warp. True if they are all
+// whole; else `masks` receives those of this lane's group.
 template <class T, unsigned kDim>
-__device__ __forceinline__ GroupMasks fetch_groups(const T* data, const Places<kDim>& places,
-                                                   const Lane& lane, T* rows) {
+__device__ __forceinline__ bool fetch_groups(const T* data, const Places<kDim>& places, const Lane& lane,
+                                             T* rows, GroupMasksOf<kDim>& masks) {
   using Rows = Rows<T, kDim>;
   if (places.all_whole() && is_aligned(data)) {
+    const Moves<T, kDim> moves(places, lane);
 #pragma unroll
-    for (unsigned j = 0; j < 8; ++j) {
-      auto* const to = reinterpret_cast<uint4*>(rows + Rows::moved(lane, j));
-      auto* const from = reinterpret_cast<const uint4*>(data + Rows::element(places, lane, j, 0));
-      for (unsigned i = 0; i < Rows::kPieces; ++i) copy_async(to + i, from + i);
-    }
-    return {};
+    for (unsigned j = 0; j < 8; ++j)
+      for (unsigned i = 0; i < Rows::kPieces; ++i)
+        copy_async(rows + moves.here(i, j), moves.there(data, i, j, 0));
+    return true;
   }
-  GroupMasks mine;
 #pragma unroll 1
   for (unsigned r = 0; r < kRounds; ++r) {
     const Elements elements = places.of(lane, r);
@@ -92,9 +133,9 @@ __device__ __forceinline__ GroupMasks fetch_groups(const T* data, const Places<k
     }
     const std::uint32_t is_coded = __shfl_sync(~0u, gather_bits(lane, coded), 8 * (lane.id % 4));
     const std::uint32_t is_owned = __shfl_sync(~0u, gather_bits(lane, owned), 8 * (lane.id % 4));
-    if (lane.id / 4 == r) mine = GroupMasks{is_coded, is_owned};
+    if (lane.id / 4 == r) masks = GroupMasksOf<kDim>(is_coded, is_owned);
   }
-  return mine;
+  return false;
 }
 
 // The way back, for the quads of one pass.
@@ -103,12 +144,12 @@ __device__ __forceinline__ void store_groups(BitsOf<T>* data, const Places<kDim>
                                              const T* rows, unsigned pass) {
   using Rows = Rows<T, kDim, kQuads>;
   if (places.all_whole() && is_aligned(data)) {
+    const Moves<T, kDim, kQuads> moves(places, lane);
 #pragma unroll
-    for (unsigned j = 0; j < kQuads; ++j) {
-      auto* const from = reinterpret_cast<const uint4*>(rows + Rows::moved(lane, j));
-      auto* const to = reinterpret_cast<uint4*>(data + Rows::element(places, lane, j, pass));
-      for (unsigned i = 0; i < Rows::kPieces; ++i) __stcs(to + i, from[i]);
-    }
+    for (unsigned j = 0; j < kQuads; ++j)
+      for (unsigned i = 0; i < Rows::kPieces; ++i)
+        __stcs(reinterpret_cast<uint4*>(moves.there(data, i, j, pass)),
+               *reinterpret_cast<const uint4*>(rows + moves.here(i, j)));
     return;
   }
 #pragma unroll 1

@@ -9,9 +9,9 @@ namespace homz::cuszp {
 
 // The coded words of tiles in shared memory, with a word left out behind every 32: blocks of equal sizes
 // would crowd in few banks. Blocks that begin anywhere are written by bytes, without gaps.
-template <bool kAligned>
+template <unsigned kDim, bool kAligned>
 struct CodedWords {
-  static constexpr unsigned kMost = kTileGroups * 33;  // words of a tile
+  static constexpr unsigned kMost = kTileGroups * (1 + Block<kDim>::kMaxWidth);  // words of a tile
   static constexpr unsigned kWords = kMost + kMost / 32 + 4;
   static constexpr unsigned kHalf = kWords / 2 / 4 * 4;
   static constexpr unsigned kMostOfHalf = kHalf / 33 * 32 - 32;  // words of a tile
@@ -22,13 +22,15 @@ struct CodedWords {
 template <class T, unsigned kDim, bool kAligned>
 struct EncodeRoom {  // shared memory
   alignas(16) T rows[kTileWarps][Rows<T, kDim>::kValues];
-  std::uint32_t coded[CodedWords<kAligned>::kWords];  // tiles that are small take the halves in turn
+  std::uint32_t coded[CodedWords<kDim, kAligned>::kWords];  // tiles that are small take the halves in turn
   struct PerTile {
     alignas(16) std::uint32_t bytes[kTileWarps];  // the top bit: there are exceptions
     std::uint32_t counts[kTileWarps], borders[kTileWarps];
     std::uint32_t next;  // ticket
   };
-  PerTile tiles[2];  // in turn
+  PerTile tiles[2];                 // in turn
+  ChecksumState sums[kTileThreads];  // of what each thread has written
+  GroupMasksOf<kDim> masks[kTileThreads];  // where they are not all whole
 };
 inline constexpr unsigned kExceptional = kTopBit;
 
@@ -37,7 +39,7 @@ inline constexpr unsigned kEncodingBlocks = sizeof(T) == 4 ? 3 : 2;  // of a mul
 
 // A tile that is coded but not yet in the payload.
 struct CodedTile {
-  std::uint32_t tile = 0, bytes = 0, at = 0;  // `at`: word of room.coded
+  std::uint32_t tile = 0, bytes = 0, at = 0, metadata = 0;  // `at`: word of room.coded
 };
 
 // One tile from values to coded bytes. Its steps are called in order; between measure() and pack() the
@@ -51,7 +53,7 @@ class TileCoder {
   __device__ TileCoder(const EncodeTask<T, kDim>& task, Room& room, const Lane& lane)
       : task_(task), coding_(task.coding), room_(room), lane_(lane), warp_(threadIdx.x / 32) {}
 
-  __device__ __forceinline__ void code(GroupMasks masks) {
+  __device__ __forceinline__ void code(bool whole) {
     const T* const row = room_.rows[warp_] + Rows<T, kDim>::group(lane_.id);
     exact_ = fill_ = 0;
     bool rare = false;
@@ -62,14 +64,14 @@ class TileCoder {
       if (again && rare) group_.load_residuals(row);
       group_.measure(leads());
       if (again) return;
-      rare = !masks.whole() || (doubts & Group<T, kDim>::kHasFill) != 0 ||
+      rare = (!whole && !room_.masks[threadIdx.x].whole()) || (doubts & Group<T, kDim>::kHasFill) != 0 ||
              (kDim == 1 && (group_.bits & kTopBit) != 0);
       if (__any_sync(~0u, rare || doubts != 0) == 0) return;
       if (kDim != 1) rare |= __shfl_xor_sync(~0u, rare, 1) != 0;
       if (!rare) exact_ = find_exact(coding_, row, doubts);
       if (__any_sync(~0u, rare) == 0) return;
       // What is in registers is found anew: the call would have to keep it.
-      code_rare_blocks(masks, rare);
+      code_rare_blocks(whole ? GroupMasksOf<kDim>() : room_.masks[threadIdx.x], rare);
     }
   }
 
@@ -115,18 +117,20 @@ class TileCoder {
     return static_cast<std::uint32_t>(metadata);
   }
 
-  __device__ __forceinline__ void pack(std::uint32_t* coded) {
+  // To room.coded, the tile's first word being `at`.
+  __device__ __forceinline__ void pack(std::uint32_t at) {
     if (shape_.zero()) return;
     if constexpr (kAligned) {
       const std::uint32_t first = at_ / 4;
-      const auto put = [&](std::uint32_t word, std::uint32_t value) {
-        coded[CodedWords<true>::at(first + kWords * word)] = value;
+      std::uint32_t* const coded = room_.coded + (at + first);
+      const auto put = [&](std::uint32_t word, std::uint32_t value) {  // as CodedWords::at()
+        coded[(first + kWords * word) / 32 + kWords * word] = value;
       };
       put(0, group_.signs);
       put_planes(group_.sizes, shape_.width,
                  [&](unsigned plane, std::uint32_t word) { put(1 + plane, word); });
     } else {
-      std::byte* const to = reinterpret_cast<std::byte*>(coded) + at_;
+      std::byte* const to = reinterpret_cast<std::byte*>(room_.coded + at) + at_;
       if (leads() && shape_.outlier_bytes != 0) {
         gpu::store_bytes(to - shape_.outlier_bytes, group_.sizes[0], shape_.outlier_bytes);
         group_.sizes[0] = 0;
@@ -141,11 +145,11 @@ class TileCoder {
  private:
   __device__ bool leads() const { return kDim == 1 || lane_.id % 2 == 0; }
 
-  __device__ __forceinline__ void code_rare_blocks(GroupMasks masks, bool rare) {
-    std::uint64_t coded = masks.coded, owned = masks.owned;
+  __device__ __forceinline__ void code_rare_blocks(GroupMasksOf<kDim> masks, bool rare) {
+    std::uint64_t coded = masks.coded(), owned = masks.owned();
     if constexpr (kDim != 1) {
-      coded |= std::uint64_t{__shfl_down_sync(~0u, masks.coded, 1)} << 32;
-      owned |= std::uint64_t{__shfl_down_sync(~0u, masks.owned, 1)} << 32;
+      coded |= std::uint64_t{__shfl_down_sync(~0u, masks.coded(), 1)} << 32;
+      owned |= std::uint64_t{__shfl_down_sync(~0u, masks.owned(), 1)} << 32;
     }
     BlockExceptions found{0, 0};
     if (rare && leads()) found = code_block_again(coding_, room_.rows[warp_], lane_.id, coded, owned);
@@ -187,10 +191,10 @@ class TileCoder {
 // Copies a tile's bytes to the payload, from its byte `offset` on, and sums the payload's words.
 __device__ __forceinline__ TileSums copy_aligned(const std::uint32_t* from, std::uint32_t bytes,
                                                  std::uint32_t* to) {
-  constexpr unsigned kStep = kTileThreads, kPadded = CodedWords<true>::at(kStep), kEach = 4;
+  constexpr unsigned kStep = kTileThreads, kPadded = CodedWords<1, true>::at(kStep), kEach = 4;
   TileSums sums;
   std::uint32_t i = threadIdx.x;
-  from += CodedWords<true>::at(i);
+  from += CodedWords<1, true>::at(i);
   to += i;
   const std::uint32_t end = bytes / 4;
   for (; i + (kEach - 1) * kStep < end; i += kEach * kStep, from += kEach * kPadded, to += kEach * kStep) {
@@ -227,24 +231,6 @@ __device__ __forceinline__ TileSums copy_shifted(const std::uint32_t* from, std:
   return sums;
 }
 
-// The metadata bytes that a thread writes are all at the same place of their tiles: their sums are taken
-// together.
-struct MetadataSums {
-  std::uint32_t sum = 0;
-  std::uint64_t by_tile = 0;
-
-  __device__ __forceinline__ void add(std::uint32_t tile, std::uint32_t metadata) {
-    sum += metadata;
-    by_tile += std::uint64_t{tile} * metadata;
-  }
-  // `in_tile`: the number of the thread's block.
-  __device__ ChecksumState state(unsigned in_tile, unsigned tile_blocks) const {
-    const unsigned shift = 8 * (in_tile % 4);
-    return {std::uint64_t{sum} << shift,
-            (by_tile * (tile_blocks / 4) + std::uint64_t{in_tile / 4 + 1} * sum) << shift};
-  }
-};
-
 // The loop of a thread block over tiles. Tickets count from 1: who draws 0 adds up the sizes.
 template <class T, unsigned kDim, bool kAligned>
 class EncodeLoop {
@@ -259,8 +245,9 @@ class EncodeLoop {
     __syncthreads();
     std::uint32_t ticket = room_.tiles[1].next;
     if (ticket == 0) return add_up();
-    GroupMasks masks = fetch(ticket);
-    for (unsigned turn = 0; ticket <= tiles_; turn ^= 1) step(ticket, masks, turn);
+    room_.sums[threadIdx.x] = ChecksumState();
+    bool whole = fetch(ticket);
+    for (unsigned turn = 0; ticket <= tiles_; turn ^= 1) step(ticket, whole, turn);
     __syncthreads();
     copy(0);
     tell_sums();
@@ -271,49 +258,56 @@ class EncodeLoop {
 
   __device__ std::uint32_t draw() const { return atomicAdd(&task_.space.state->ticket, 1u); }
 
-  __device__ __forceinline__ GroupMasks fetch(std::uint32_t ticket) const {
-    if (ticket > tiles_) return {};
+  __device__ __forceinline__ bool fetch(std::uint32_t ticket) const {
+    if (ticket > tiles_) return true;
     const unsigned warp = threadIdx.x / 32;
     const std::uint64_t first = std::uint64_t{ticket - 1} * kTileGroups + warp * kWarpGroups;
     const Places<kDim> places(task_.coding.layout, first, lane_);
-    return fetch_groups(task_.coding.data, places, lane_, room_.rows[warp]);
+    return fetch_groups(task_.coding.data, places, lane_, room_.rows[warp], room_.masks[threadIdx.x]);
   }
 
   // Codes one tile, and writes the one before: late, for its place depends on all others under way. Then
   // `ticket` is the next one, and its values are on the way.
-  __device__ __forceinline__ void step(std::uint32_t& ticket, GroupMasks& masks, unsigned turn) {
+  __device__ __forceinline__ void step(std::uint32_t& ticket, bool& whole, unsigned turn) {
     auto& told = room_.tiles[turn];
     const std::uint32_t tile = ticket - 1;
     if (threadIdx.x == 0) told.next = draw();
     TileCoder<T, kDim, kAligned> coder(task_, room_, lane_);
     wait_for_copies();
     __syncwarp();
-    coder.code(masks);
+    coder.code(whole);
     coder.measure(told);
     __syncthreads();  // the tile before is packed, too, and the one before that is copied
     ticket = told.next;
-    masks = fetch(ticket);
+    whole = fetch(ticket);
     const std::uint32_t bytes = coder.settle(tile, told);
     const bool is_last = tile + 1 == tiles_;
-    metadata_.add(tile, coder.put_metadata(tile, is_last));
+    const std::uint32_t metadata = coder.put_metadata(tile, is_last);
     if (is_last) pad_metadata();
     std::uint64_t seen = 0;
     if (lane_.id == 0 && before_.bytes != 0) seen = see_place(task_.space.places + before_.tile);
-    constexpr std::uint32_t kSmall = 4 * CodedWords<kAligned>::kMostOfHalf;
+    constexpr std::uint32_t kSmall = 4 * CodedWords<kDim, kAligned>::kMostOfHalf;
     const bool both_fit = bytes <= kSmall && before_.bytes <= kSmall;
-    const std::uint32_t at = bytes > kSmall ? 0 : turn * CodedWords<kAligned>::kHalf;
-    if (both_fit) coder.pack(room_.coded + at);
+    const std::uint32_t at = bytes > kSmall ? 0 : turn * CodedWords<kDim, kAligned>::kHalf;
+    if (both_fit) coder.pack(at);
     copy(seen);
     if (!both_fit) {
       __syncthreads();
-      coder.pack(room_.coded + at);
+      coder.pack(at);
     }
-    before_ = CodedTile{tile, bytes, at};
+    before_ = CodedTile{tile, bytes, at, metadata};
   }
 
   // The tile before; `seen`: of its place, in lane 0.
   __device__ __forceinline__ void copy(std::uint64_t seen) {
-    if (before_.bytes == 0) return;
+    ChecksumState all = room_.sums[threadIdx.x];
+    const std::uint64_t block = std::uint64_t{before_.tile} * (kTileGroups / kWords) + threadIdx.x / kWords;
+    all.add(block / 4, before_.metadata << 8 * (block % 4));
+    if (before_.bytes != 0) copy_bytes(seen, all);
+    room_.sums[threadIdx.x] = all;
+  }
+
+  __device__ __forceinline__ void copy_bytes(std::uint64_t seen, ChecksumState& all) {
     std::uint64_t place = 0;
     if (lane_.id == 0) place = wait_for_place(task_.space.places + before_.tile, seen);
     const std::uint64_t start = task_.coding.layout.metadata_bytes() + __shfl_sync(~0u, place, 0);
@@ -322,13 +316,12 @@ class EncodeLoop {
     auto* const to = reinterpret_cast<std::uint32_t*>(task_.payload) + start / 4;
     const TileSums sums = kAligned ? copy_aligned(from, before_.bytes, to)
                                    : copy_shifted(from, before_.bytes, to, start % 4);
-    sums.join_to(sums_, start / 4);
+    sums.join_to(all, start / 4);
   }
 
   __device__ void tell_sums() const {
-    const ChecksumState metadata = metadata_.state(threadIdx.x / kWords, kTileGroups / kWords);
-    const ChecksumState all{gpu::block_sum(sums_.sum + metadata.sum),
-                            gpu::block_sum(sums_.weighted + metadata.weighted)};
+    const ChecksumState& mine = room_.sums[threadIdx.x];
+    const ChecksumState all{gpu::block_sum(mine.sum), gpu::block_sum(mine.weighted)};
     if (threadIdx.x == 0)
       gpu::add_atomically(&task_.space.state->slots[blockIdx.x % EncodeState::kSlots].sums, all);
   }
@@ -350,14 +343,16 @@ class EncodeLoop {
   const std::uint32_t tiles_;
   const Lane lane_;
   CodedTile before_;
-  MetadataSums metadata_;  // of what this thread has written
-  ChecksumState sums_;
 };
+
+inline constexpr std::size_t kSharedMemory = 228 * 1024, kSharedOfSystem = 1024;  // of a multiprocessor, a block
 
 // kAligned: all blocks begin at multiples of 4 bytes in the payload, so no outlier stands aside.
 template <class T, unsigned kDim, bool kAligned>
 __global__ __launch_bounds__(kTileThreads, kEncodingBlocks<T>) void encode_tiles(
     const __grid_constant__ EncodeTask<T, kDim> task) {
+  static_assert(kEncodingBlocks<T> * (sizeof(EncodeRoom<T, kDim, kAligned>) + kSharedOfSystem + 128) <=
+                kSharedMemory);
   extern __shared__ uint4 memory[];
   gpu::let_next_start();
   gpu::wait_for_last();
