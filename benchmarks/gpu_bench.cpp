@@ -14,6 +14,7 @@
 #include "codecs/builtin.hpp"
 #include "core/buffer.hpp"
 #include "core/gpu/gpu.hpp"
+#include "core/gpu/offload.hpp"
 #include "core/metrics.hpp"
 #include "core/stream.hpp"
 #include "data/synthetic.hpp"
@@ -170,6 +171,26 @@ void measure_calls(Bench& bench, const std::string& codec, ConstBytes data, gpu:
   }
 }
 
+// From pageable memory of the host and back to it, allocations included.
+void measure_offload(const std::string& codec, ConstBytes data) {
+  const Compression compression = compression_of(
+      {codec, Field::flat(Dtype::f32, data.size() / 4), {BoundMode::absolute, 1e-3}}, 1e-3);
+  std::vector<double> there, back;
+  for (unsigned i = 0; i < 4; ++i) {
+    const auto begin = std::chrono::steady_clock::now();
+    const Compressed made = must(gpu::compress_resolved(compression, data));
+    const auto middle = std::chrono::steady_clock::now();
+    must(gpu::decompress(registry(), made.stream()));
+    const auto end = std::chrono::steady_clock::now();
+    if (i == 0) continue;
+    there.push_back(std::chrono::duration<double>(middle - begin).count());
+    back.push_back(std::chrono::duration<double>(end - middle).count());
+  }
+  const double size = 1e-9 * static_cast<double>(data.size());
+  fmt::print("{:25} from and to host memory: compress {:.1f} GB/s, decompress {:.1f} GB/s\n", codec,
+             size / median(there), size / median(back));
+}
+
 Field cube_of(Dtype dtype, std::uint64_t count, unsigned dim) {
   const std::uint64_t plane = 512 * 512;
   if (dim == 1) return Field::flat(dtype, count);
@@ -223,6 +244,7 @@ int run(std::uint64_t mib, unsigned repeats, std::vector<std::string> codecs) {
         codec.find("dim=3") == codec.npos)
       measure_calls(bench, codec, data.bytes(), decoded);
   }
+  if (registry().choose(codecs[0])->codec->on_device()) measure_offload(codecs[0], host_data.bytes());
   return 0;
 }
 

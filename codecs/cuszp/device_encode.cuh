@@ -117,11 +117,9 @@ __device__ inline std::uint64_t place_tiles(std::uint64_t* places, std::uint64_t
   return bytes;
 }
 
-__device__ __forceinline__ std::uint64_t wait_for_place(const std::uint64_t* place, std::uint64_t seen) {
-  while (seen < kPlaced) {
-    __nanosleep(20);
-    seen = see_place(place);
-  }
+__device__ __forceinline__ std::uint64_t wait_for_place(const std::uint64_t* place) {
+  std::uint64_t seen;
+  while ((seen = see_place(place)) < kPlaced) __nanosleep(20);
   return seen & kPlaceValue;
 }
 

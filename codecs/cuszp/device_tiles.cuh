@@ -13,20 +13,28 @@ template <unsigned kDim, bool kAligned>
 struct CodedWords {
   static constexpr unsigned kMost = kTileGroups * (1 + Block<kDim>::kMaxWidth);  // words of a tile
   static constexpr unsigned kWords = kMost + kMost / 32 + 4;
-  static constexpr unsigned kHalf = kWords / 2 / 4 * 4;
-  static constexpr unsigned kMostOfHalf = kHalf / 33 * 32 - 32;  // words of a tile
 
   __device__ static constexpr unsigned at(unsigned word) { return kAligned ? word + word / 32 : word; }
+  // The room that a tile takes.
+  __device__ static constexpr unsigned room(unsigned bytes) { return at((bytes + 3) / 4) + 1; }
 };
+
+// A tile that is coded but not yet in the payload.
+struct CodedTile {
+  std::uint32_t tile, bytes, at;  // `at`: word of room.coded
+};
+inline constexpr unsigned kMostWaiting = 4;  // of them in a thread block
 
 template <class T, unsigned kDim, bool kAligned>
 struct EncodeRoom {  // shared memory
   alignas(16) T rows[kTileWarps][Rows<T, kDim>::kValues];
-  std::uint32_t coded[CodedWords<kDim, kAligned>::kWords];  // tiles that are small take the halves in turn
+  std::uint32_t coded[CodedWords<kDim, kAligned>::kWords];
+  CodedTile waiting[kMostWaiting];
   struct PerTile {
-    alignas(16) std::uint32_t bytes[kTileWarps];  // the top bit: there are exceptions
+    std::uint64_t places[kMostWaiting];  // of the first `placed` of those waiting
+    std::uint32_t bytes[kTileWarps];     // the top bit: there are exceptions
     std::uint32_t counts[kTileWarps], borders[kTileWarps];
-    std::uint32_t next;  // ticket
+    std::uint32_t placed, next;  // next: ticket
   };
   PerTile tiles[2];                 // in turn
   ChecksumState sums[kTileThreads];  // of what each thread has written
@@ -36,11 +44,6 @@ inline constexpr unsigned kExceptional = kTopBit;
 
 template <class T>
 inline constexpr unsigned kEncodingBlocks = sizeof(T) == 4 ? 3 : 2;  // of a multiprocessor
-
-// A tile that is coded but not yet in the payload.
-struct CodedTile {
-  std::uint32_t tile = 0, bytes = 0, at = 0, metadata = 0;  // `at`: word of room.coded
-};
 
 // One tile from values to coded bytes. Its steps are called in order; between measure() and pack() the
 // threads of the block meet.
@@ -231,7 +234,8 @@ __device__ __forceinline__ TileSums copy_shifted(const std::uint32_t* from, std:
   return sums;
 }
 
-// The loop of a thread block over tiles. Tickets count from 1: who draws 0 adds up the sizes.
+// The loop of a thread block over tiles. Tickets count from 1, and everyone begins with their own number: who
+// has 0 adds up the sizes.
 template <class T, unsigned kDim, bool kAligned>
 class EncodeLoop {
  public:
@@ -241,22 +245,20 @@ class EncodeLoop {
       : task_(task), room_(room), tiles_(static_cast<std::uint32_t>(task.tiles())) {}
 
   __device__ __forceinline__ void run() {
-    if (threadIdx.x == 0) room_.tiles[1].next = draw();
-    __syncthreads();
-    std::uint32_t ticket = room_.tiles[1].next;
+    std::uint32_t ticket = blockIdx.x;
     if (ticket == 0) return add_up();
     room_.sums[threadIdx.x] = ChecksumState();
     bool whole = fetch(ticket);
     for (unsigned turn = 0; ticket <= tiles_; turn ^= 1) step(ticket, whole, turn);
     __syncthreads();
-    copy(0);
+    while (waiting_ != 0) copy_first();
     tell_sums();
   }
 
  private:
   static constexpr unsigned kWords = Block<kDim>::kWords;
 
-  __device__ std::uint32_t draw() const { return atomicAdd(&task_.space.state->ticket, 1u); }
+  __device__ std::uint32_t draw() const { return gridDim.x + atomicAdd(&task_.space.state->ticket, 1u); }
 
   __device__ __forceinline__ bool fetch(std::uint32_t ticket) const {
     if (ticket > tiles_) return true;
@@ -266,7 +268,7 @@ class EncodeLoop {
     return fetch_groups(task_.coding.data, places, lane_, room_.rows[warp], room_.masks[threadIdx.x]);
   }
 
-  // Codes one tile, and writes the one before: late, for its place depends on all others under way. Then
+  // Codes one tile, and writes those that have a place by now: it depends on all others under way. Then
   // `ticket` is the next one, and its values are on the way.
   __device__ __forceinline__ void step(std::uint32_t& ticket, bool& whole, unsigned turn) {
     auto& told = room_.tiles[turn];
@@ -275,48 +277,77 @@ class EncodeLoop {
     TileCoder<T, kDim, kAligned> coder(task_, room_, lane_);
     wait_for_copies();
     __syncwarp();
+    std::uint64_t seen = 0;
+    if (threadIdx.x < waiting_) seen = see_place(place_of(room_.waiting[(first_ + threadIdx.x) % kMostWaiting]));
     coder.code(whole);
     coder.measure(told);
-    __syncthreads();  // the tile before is packed, too, and the one before that is copied
+    if (threadIdx.x < 32) tell_placed(told, seen);
+    __syncthreads();  // the tile before is packed, too, and what was copied then is free
     ticket = told.next;
     whole = fetch(ticket);
     const std::uint32_t bytes = coder.settle(tile, told);
     const bool is_last = tile + 1 == tiles_;
     const std::uint32_t metadata = coder.put_metadata(tile, is_last);
+    const std::uint64_t block = std::uint64_t{tile} * (kTileGroups / kWords) + threadIdx.x / kWords;
+    room_.sums[threadIdx.x].add(block / 4, metadata << 8 * (block % 4));
     if (is_last) pad_metadata();
-    std::uint64_t seen = 0;
-    if (lane_.id == 0 && before_.bytes != 0) seen = see_place(task_.space.places + before_.tile);
-    constexpr std::uint32_t kSmall = 4 * CodedWords<kDim, kAligned>::kMostOfHalf;
-    const bool both_fit = bytes <= kSmall && before_.bytes <= kSmall;
-    const std::uint32_t at = bytes > kSmall ? 0 : turn * CodedWords<kDim, kAligned>::kHalf;
-    if (both_fit) coder.pack(at);
-    copy(seen);
-    if (!both_fit) {
-      __syncthreads();
+    std::uint32_t copied = 0;
+    if (bytes != 0) {
+      const std::uint32_t at = make_room(bytes, copied);
       coder.pack(at);
+      if (threadIdx.x == 0) room_.waiting[(first_ + waiting_) % kMostWaiting] = CodedTile{tile, bytes, at};
     }
-    before_ = CodedTile{tile, bytes, at, metadata};
+    for (; copied < told.placed; ++copied) copy_first(told.places[copied]);
+    waiting_ += bytes != 0;
   }
 
-  // The tile before; `seen`: of its place, in lane 0.
-  __device__ __forceinline__ void copy(std::uint64_t seen) {
-    ChecksumState all = room_.sums[threadIdx.x];
-    const std::uint64_t block = std::uint64_t{before_.tile} * (kTileGroups / kWords) + threadIdx.x / kWords;
-    all.add(block / 4, before_.metadata << 8 * (block % 4));
-    if (before_.bytes != 0) copy_bytes(seen, all);
-    room_.sums[threadIdx.x] = all;
+  __device__ std::uint64_t* place_of(const CodedTile& coded) const { return task_.space.places + coded.tile; }
+
+  // By the first warp; `seen`: of the place of the waiting tile that the lane has asked for.
+  __device__ __forceinline__ void tell_placed(typename Room::PerTile& told, std::uint64_t seen) const {
+    const unsigned placed = __ballot_sync(~0u, seen >= kPlaced);
+    const unsigned first = static_cast<unsigned>(__ffs(static_cast<int>(~placed))) - 1;
+    if (lane_.id < first) told.places[lane_.id] = seen & kPlaceValue;
+    if (lane_.id == 0) told.placed = first;
   }
 
-  __device__ __forceinline__ void copy_bytes(std::uint64_t seen, ChecksumState& all) {
+  // Words of room.coded that nothing is in since the threads met; if need be, tiles are waited for: `copied`.
+  __device__ __forceinline__ std::uint32_t make_room(std::uint32_t bytes, std::uint32_t& copied) {
+    using Words = CodedWords<kDim, kAligned>;
+    const std::uint32_t room = Words::room(bytes);
+    for (;; ++copied) {
+      const std::uint32_t first = waiting_ == 0 ? 0 : room_.waiting[first_].at;
+      std::uint32_t at = waiting_ == 0 ? 0 : end_;
+      std::uint32_t limit = waiting_ == 0 || first < at ? Words::kWords : first;
+      if (at + room > limit && limit == Words::kWords) at = 0, limit = first;
+      if (waiting_ < kMostWaiting && at + room <= limit) {
+        if (copied != 0) __syncthreads();
+        end_ = at + room;
+        return at;
+      }
+      copy_first();
+    }
+  }
+
+  // The tile that has waited longest.
+  __device__ __forceinline__ void copy_first() {
     std::uint64_t place = 0;
-    if (lane_.id == 0) place = wait_for_place(task_.space.places + before_.tile, seen);
-    const std::uint64_t start = task_.coding.layout.metadata_bytes() + __shfl_sync(~0u, place, 0);
-    if (start + before_.bytes > task_.limit) return;  // incompressible: the list's kernel finds that out, too
-    const std::uint32_t* const from = room_.coded + before_.at;
+    if (lane_.id == 0) place = wait_for_place(place_of(room_.waiting[first_]));
+    copy_first(__shfl_sync(~0u, place, 0));
+  }
+  __device__ __forceinline__ void copy_first(std::uint64_t place) {
+    const CodedTile coded = room_.waiting[first_];
+    first_ = (first_ + 1) % kMostWaiting;
+    --waiting_;
+    const std::uint64_t start = task_.coding.layout.metadata_bytes() + place;
+    if (start + coded.bytes > task_.limit) return;  // incompressible: the list's kernel finds that out, too
+    const std::uint32_t* const from = room_.coded + coded.at;
     auto* const to = reinterpret_cast<std::uint32_t*>(task_.payload) + start / 4;
-    const TileSums sums = kAligned ? copy_aligned(from, before_.bytes, to)
-                                   : copy_shifted(from, before_.bytes, to, start % 4);
+    const TileSums sums = kAligned ? copy_aligned(from, coded.bytes, to)
+                                   : copy_shifted(from, coded.bytes, to, start % 4);
+    ChecksumState all = room_.sums[threadIdx.x];
     sums.join_to(all, start / 4);
+    room_.sums[threadIdx.x] = all;
   }
 
   __device__ void tell_sums() const {
@@ -342,7 +373,7 @@ class EncodeLoop {
   Room& room_;
   const std::uint32_t tiles_;
   const Lane lane_;
-  CodedTile before_;
+  std::uint32_t first_ = 0, waiting_ = 0, end_ = 0;  // of room.waiting; `end_`: of the last one's words
 };
 
 inline constexpr std::size_t kSharedMemory = 228 * 1024, kSharedOfSystem = 1024;  // of a multiprocessor, a block
