@@ -27,11 +27,13 @@ template <class T, unsigned kDim, bool kAligned>
 class TileDecoder {
  public:
   __device__ TileDecoder(const DecodeTask<T, kDim>& task, std::uint32_t* room)
-      : task_(task), room_(room), warp_(threadIdx.x / 32) {}
+      : task_(task),
+        room_(room),
+        warp_(threadIdx.x / 32),
+        first_group_(std::uint64_t{blockIdx.x} * kTileGroups + warp_ * kWarpGroups) {}
 
   // False if there is nothing to decode it from.
   __device__ __forceinline__ bool find(std::uint64_t tile, std::uint64_t upstream) {
-    first_group_ = tile * kTileGroups + warp_ * kWarpGroups;
     start_ = task_.start(tile);
     const std::uint64_t end = tile + 1 < task_.tiles() ? task_.start(tile + 1) : upstream;
     bytes_ = static_cast<std::uint32_t>(end - start_);
@@ -54,12 +56,14 @@ class TileDecoder {
     }
   }
 
+  // Asks for the metadata, which is there whatever it says.
+  __device__ __forceinline__ void ask() {
+    const std::uint64_t block = (first_group_ + lane_.id) / kWords;
+    metadata_ = block < task_.layout.blocks() ? task_.payload[block] : std::byte{0};
+  }
   // From the metadata: where this thread's planes are, if the other warps have told their bytes.
   __device__ __forceinline__ void look(std::uint32_t* warp_bytes) {
-    const std::uint64_t block = (first_group_ + lane_.id) / kWords;
-    std::byte metadata{0};
-    if (block < task_.layout.blocks()) metadata = task_.payload[block];
-    if (!read_shape<kDim>(metadata, task_.mode, shape_)) shape_ = Shape();
+    if (!read_shape<kDim>(metadata_, task_.mode, shape_)) shape_ = Shape();
     const std::uint32_t planes = shape_.zero() ? 0 : 4 * (1 + shape_.width);
     const std::uint32_t upto = warp_sum_upto(lane_.id, planes + (leads() ? shape_.outlier_bytes : 0));
     at_ = upto - planes;
@@ -167,7 +171,9 @@ class TileDecoder {
   std::uint32_t* const room_;
   const Lane lane_;
   const unsigned warp_;
-  std::uint64_t first_group_, start_;
+  const std::uint64_t first_group_;
+  std::uint64_t start_;
+  std::byte metadata_;
   std::uint32_t bytes_, shift_, at_, signs_, sizes_[kGroup];
   Shape shape_;
 };
@@ -179,10 +185,11 @@ __global__ __launch_bounds__(kTileThreads, kDecodingBlocks) void decode_tiles(
   __shared__ std::uint32_t warp_bytes[kTileWarps];
   __shared__ ChecksumState warp_sums[kTileWarps];
   gpu::let_next_start();
+  TileDecoder<T, kDim, kAligned> decoder(task, reinterpret_cast<std::uint32_t*>(memory));
+  decoder.ask();
   gpu::wait_for_last();
   const std::uint64_t upstream = task.state->upstream;
   if (!task.applies() || upstream == 0) return;
-  TileDecoder<T, kDim, kAligned> decoder(task, reinterpret_cast<std::uint32_t*>(memory));
   if (!decoder.find(blockIdx.x, upstream)) {  // it changed while it was read
     if (threadIdx.x == 0) gpu::raise(task.fault);
     return;

@@ -140,15 +140,15 @@ __global__ __launch_bounds__(kThreads) void measure_tiles(const __grid_constant_
   constexpr unsigned kTogether = kThreads / kPartTiles<kDim>;  // threads a tile: a warp or half of one
   __shared__ std::uint32_t tile_bytes[kPartTiles<kDim>];
   gpu::let_next_start();
+  const MetadataBytes<T, kDim> mine(task);  // the payload is there already
+  bool sound = true;
+  std::uint32_t bytes = mine.measure(task, sound);
   gpu::wait_for_last();
   if (blockIdx.x == 0 && threadIdx.x == 0 && task.leads) {
     const unsigned dim = task.trailer().dim;
     if (dim > 3 || (task.dims >> dim & 1) == 0) gpu::raise(task.fault);
   }
   if (!task.applies()) return;
-  const MetadataBytes<T, kDim> mine(task);
-  bool sound = true;
-  std::uint32_t bytes = mine.measure(task, sound);
   if (!sound) gpu::raise(task.fault);
   for (unsigned step = kTogether / 2; step != 0; step /= 2) bytes += __shfl_xor_sync(~0u, bytes, step);
   if (threadIdx.x % kTogether == 0) tile_bytes[threadIdx.x / kTogether] = bytes;

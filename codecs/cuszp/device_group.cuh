@@ -101,43 +101,44 @@ struct BlockExceptions {
 
 // A whole block, by one thread, with all that is rare in it: fill values, positions outside the field, lost
 // magnitudes. Its residuals take the place of its values, `rows` of the warp, of which `group` is the first.
+// As on the host, but by loops that stay loops: registers are short.
 template <class T, unsigned kDim>
 __device__ __noinline__ BlockExceptions code_block_again(const Coding<T, kDim>& coding, T* rows,
                                                          unsigned group, std::uint64_t coded,
                                                          std::uint64_t owned) {
   using Rows = Rows<T, kDim>;
   constexpr unsigned kValues = Block<kDim>::kValues;
-  using Values = typename Block<kDim>::Values;
   const auto value = [&](unsigned i) -> T& {
     return rows[Rows::group(group + i / kGroup) + Rows::position(i % kGroup)];
   };
+  const auto bit = [](std::uint64_t bits, unsigned i) { return (bits >> i & 1) != 0; };
+  const bool predicts = coding.mode != Mode::fixed;
   BlockExceptions found{0, 0};
-  Values quanta, residuals;
-#pragma unroll 4
+  std::uint32_t quanta[kValues];
+#pragma unroll 1
   for (unsigned i = 0; i < kValues; ++i) {
     const T x = value(i);
     quanta[i] = coding.quantiser.quantise(x);
-    if (coding.has_fill && bits_of(x) == coding.fill && ((coded | owned) >> i & 1) != 0)
+    if (coding.has_fill && bits_of(x) == coding.fill && bit(coded | owned, i))
       found.fill |= std::uint64_t{1} << i;
   }
   const std::uint64_t absent = kValues == 64 ? ~coded : ~coded & 0xffffffffu;
-  if (found.fill != 0) settle_vacant<kDim>(quanta, found.fill | (coding.v1 ? 0 : absent), coding.mode);
-  for (unsigned i = 0; i < kValues; ++i)
-    if ((coded >> i & 1) == 0) quanta[i] = 0;
-  find_residuals<kDim>(quanta, coding.mode, residuals);
-  for (unsigned i = 0; i < kValues; ++i)
-    if ((coded >> i & 1) == 0 && !coding.v1) residuals[i] = 0;
-  if constexpr (kDim == 1) {
-    Values kept;
-    for (unsigned i = 0; i < kValues; ++i) kept[i] = residuals[i];
-    if (lose_magnitudes<kDim>(kept)) undo_residuals<kDim>(kept, coding.mode, quanta);
-  }
-#pragma unroll 4
-  for (unsigned i = 0; i < kValues; ++i)
-    if (((owned & ~found.fill) >> i & 1) != 0 &&
-        !within_bound(value(i), coding.quantiser.restore(quanta[i]), coding.abs_error))
+  if (found.fill != 0) settle_block<kDim>(quanta, found.fill | (coding.v1 ? 0 : absent), coding.mode);
+  std::uint32_t decoded = 0;  // of a row, whose block code may lose magnitudes
+#pragma unroll 1
+  for (unsigned i = 0; i < kValues; ++i) {
+    const bool is_coded = bit(coded, i);
+    if (!is_coded) quanta[i] = 0;
+    std::uint32_t residual = quanta[i];
+    if (predicts && i != 0) residual -= quanta[Block<kDim>::predictor(i)];
+    if (!is_coded && !coding.v1) residual = 0;
+    if (kDim == 1) decoded = (predicts ? decoded : 0) + (residual == kTopBit ? 0 : residual);
+    const std::uint32_t quantum = kDim == 1 ? decoded : quanta[i];
+    if (bit(owned & ~found.fill, i) &&
+        !within_bound(value(i), coding.quantiser.restore(quantum), coding.abs_error))
       found.exact |= std::uint64_t{1} << i;
-  for (unsigned i = 0; i < kValues; ++i) value(i) = value_of<T>(BitsOf<T>{residuals[i]});
+    value(i) = value_of<T>(BitsOf<T>{residual});
+  }
   found.fill &= owned;
   return found;
 }

@@ -247,8 +247,9 @@ class EncodeLoop {
   __device__ __forceinline__ void run() {
     std::uint32_t ticket = blockIdx.x;
     if (ticket == 0) return add_up();
+    bool whole = fetch(ticket);  // the values are there already
+    gpu::wait_for_last();
     room_.sums[threadIdx.x] = ChecksumState();
-    bool whole = fetch(ticket);
     for (unsigned turn = 0; ticket <= tiles_; turn ^= 1) step(ticket, whole, turn);
     __syncthreads();
     while (waiting_ != 0) copy_first();
@@ -284,7 +285,7 @@ class EncodeLoop {
     if (threadIdx.x < 32) tell_placed(told, seen);
     __syncthreads();  // the tile before is packed, too, and what was copied then is free
     ticket = told.next;
-    whole = fetch(ticket);
+    if (kDim == 1) whole = fetch(ticket);
     const std::uint32_t bytes = coder.settle(tile, told);
     const bool is_last = tile + 1 == tiles_;
     const std::uint32_t metadata = coder.put_metadata(tile, is_last);
@@ -297,6 +298,7 @@ class EncodeLoop {
       coder.pack(at);
       if (threadIdx.x == 0) room_.waiting[(first_ + waiting_) % kMostWaiting] = CodedTile{tile, bytes, at};
     }
+    if (kDim != 1) whole = fetch(ticket);  // takes too many registers before
     for (; copied < told.placed; ++copied) copy_first(told.places[copied]);
     waiting_ += bytes != 0;
   }
@@ -364,6 +366,7 @@ class EncodeLoop {
   }
 
   __device__ void add_up() const {
+    gpu::wait_for_last();
     if (threadIdx.x >= 32) return;
     const std::uint64_t bytes = place_tiles(task_.space.places, tiles_);
     if (threadIdx.x == 0) task_.space.state->coded = bytes;
@@ -386,7 +389,7 @@ __global__ __launch_bounds__(kTileThreads, kEncodingBlocks<T>) void encode_tiles
                 kSharedMemory);
   extern __shared__ uint4 memory[];
   gpu::let_next_start();
-  gpu::wait_for_last();
+  if (task.chosen) gpu::wait_for_last();  // for the choice
   if (!task.applies()) return;
   EncodeLoop<T, kDim, kAligned>(task, *reinterpret_cast<EncodeRoom<T, kDim, kAligned>*>(memory)).run();
 }

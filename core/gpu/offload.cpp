@@ -18,7 +18,7 @@ class Ferry {
   // For copies of at most `largest` bytes.
   static Result<Ferry> make(std::uint64_t largest) {
     Ferry ferry;
-    ferry.piece_ = std::clamp<std::uint64_t>(largest / kBerths, 1 << 20, 16 << 20);
+    ferry.piece_ = std::clamp<std::uint64_t>(largest / kBerths, 1 << 20, 4 << 20);
     const std::uint64_t berths = std::clamp<std::uint64_t>(ferry.pieces(largest), 1, kBerths);
     for (std::uint64_t i = 0; i < berths; ++i) {
       Berth berth;

@@ -8,7 +8,7 @@
 namespace homz::gpu {
 namespace {
 
-constexpr unsigned kWaves = 8;  // thread blocks a multiprocessor
+constexpr unsigned kWaves = 4;  // thread blocks a multiprocessor
 
 // Scratch: the ledger, a counter a segment, the codec's.
 struct EncodeSpace {
