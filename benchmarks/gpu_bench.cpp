@@ -165,16 +165,17 @@ void measure_calls(Bench& bench, const std::string& codec, ConstBytes data, gpu:
       HOMZ_TRY(decode());
       return gpu::copy({bench.small.bytes().data() + 128, 4}, bench.host.bytes(), bench.stream.get());
     });
-    fmt::print("{:25} {:6} KiB: encode {:5.1f} us, as a graph {:5.1f}, with the size {:5.1f}; decode {:5.1f} us, "
-               "as a graph {:5.1f}, with the fault {:5.1f}\n",
-               codec, kib, encode_us, graph_us, size_us, decode_us, decode_graph_us, fault_us);
+    fmt::print(
+        "{:25} {:6} KiB: encode {:5.1f} us, as a graph {:5.1f}, with the size {:5.1f}; decode {:5.1f} us, "
+        "as a graph {:5.1f}, with the fault {:5.1f}\n",
+        codec, kib, encode_us, graph_us, size_us, decode_us, decode_graph_us, fault_us);
   }
 }
 
 // From pageable memory of the host and back to it, allocations included.
 void measure_offload(const std::string& codec, ConstBytes data) {
-  const Compression compression = compression_of(
-      {codec, Field::flat(Dtype::f32, data.size() / 4), {BoundMode::absolute, 1e-3}}, 1e-3);
+  const Compression compression =
+      compression_of({codec, Field::flat(Dtype::f32, data.size() / 4), {BoundMode::absolute, 1e-3}}, 1e-3);
   std::vector<double> there, back;
   for (unsigned i = 0; i < 4; ++i) {
     const auto begin = std::chrono::steady_clock::now();

@@ -28,8 +28,9 @@ Status enqueue_tiles(const DecodeTask<T, kDim>& task, cudaStream_t stream) {
 template <class T, unsigned kDim>
 Status enqueue(const DecodeTask<T, kDim>& task, bool aligned, cudaStream_t stream) {
   const std::uint64_t measured = std::max(task.layout.metadata_bytes(), task.parts() * kMeasured);
-  HOMZ_TRY(gpu::launch({static_cast<unsigned>(ceil_div<std::uint64_t>(measured, kMeasured)), kThreads, stream},
-                       measure_tiles<T, kDim>, task));
+  HOMZ_TRY(
+      gpu::launch({static_cast<unsigned>(ceil_div<std::uint64_t>(measured, kMeasured)), kThreads, stream},
+                  measure_tiles<T, kDim>, task));
   HOMZ_TRY(aligned ? (enqueue_tiles<T, kDim, true>(task, stream))
                    : (enqueue_tiles<T, kDim, false>(task, stream)));
   const std::uint64_t segments = ceil_div<std::uint64_t>(task.layout.positions(), kExceptionSegment);

@@ -18,7 +18,7 @@ struct TileBytes {
 template <class T>
 inline constexpr unsigned kDecodeQuads = 32 / sizeof(T);
 template <class T, unsigned kDim>
-inline constexpr unsigned kDecodeWords = std::max(kTileWarps * Rows<T, kDim, kDecodeQuads<T>>::kWords,
+inline constexpr unsigned kDecodeWords = std::max(kTileWarps* Rows<T, kDim, kDecodeQuads<T>>::kWords,
                                                   TileBytes::kWords);
 inline constexpr unsigned kDecodingBlocks = 4;  // of a multiprocessor
 
@@ -134,8 +134,12 @@ class TileDecoder {
   static constexpr unsigned kWords = Block<kDim>::kWords, kQuads = kDecodeQuads<T>;
   using TheRows = Rows<T, kDim, kQuads>;
 
-  __device__ bool leads() const { return kDim == 1 || lane_.id % 2 == 0; }
-  __device__ std::uint32_t quads() const { return (shift_ + bytes_ + 15) / 16; }
+  __device__ bool leads() const {
+    return kDim == 1 || lane_.id % 2 == 0;
+  }
+  __device__ std::uint32_t quads() const {
+    return (shift_ + bytes_ + 15) / 16;
+  }
   __device__ std::uint32_t word_or_zero(const std::byte* from) const {
     const std::byte* const end = task_.payload + task_.bytes;
     return from >= end ? 0 : gpu::load_bytes(from, end - from < 4 ? static_cast<unsigned>(end - from) : 4);

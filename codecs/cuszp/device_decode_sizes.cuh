@@ -1,5 +1,5 @@
-// Decoding on a GPU begins with the metadata: the sizes of the tiles and their places. Nothing in a payload is
-// trusted. All of it is summed once, by whoever reads it.
+// Decoding on a GPU begins with the metadata: the sizes of the tiles and their places. Nothing in a payload
+// is trusted. All of it is summed once, by whoever reads it.
 #pragma once
 
 #include "codecs/cuszp/device_encode.cuh"
@@ -53,7 +53,9 @@ struct DecodeTask {
   __host__ __device__ std::uint64_t tiles() const {
     return ceil_div<std::uint64_t>(layout.positions(), kTile);
   }
-  __host__ __device__ std::uint64_t parts() const { return ceil_div<std::uint64_t>(tiles(), kPartTiles<kDim>); }
+  __host__ __device__ std::uint64_t parts() const {
+    return ceil_div<std::uint64_t>(tiles(), kPartTiles<kDim>);
+  }
   __device__ std::uint64_t start(std::uint64_t tile) const {
     return layout.metadata_bytes() + places.parts[tile / kPartTiles<kDim>] + places.in_part[tile];
   }
@@ -74,7 +76,8 @@ __device__ void place_parts(const DecodeTask<T, kDim>& task) {
   for (std::uint64_t base = 0; base < task.parts(); base += kEach * kThreads) {
     const std::uint64_t first = base + kEach * threadIdx.x;
     std::uint64_t bytes[kEach], own = 0, all = 0;
-    for (unsigned i = 0; i < kEach; ++i) bytes[i] = first + i < task.parts() ? __ldcg(task.places.parts + first + i) : 0;
+    for (unsigned i = 0; i < kEach; ++i)
+      bytes[i] = first + i < task.parts() ? __ldcg(task.places.parts + first + i) : 0;
     for (unsigned i = 0; i < kEach; ++i) own += bytes[i];
     std::uint64_t start = placed + gpu::block_sum_before(own, &all);
     for (unsigned i = 0; i < kEach; ++i) {
@@ -106,8 +109,8 @@ struct MetadataBytes {
     if (first >= end) return;
     inside = static_cast<unsigned>(end - first < kEach ? end - first : kEach);
     if (inside == kEach)
-      words = gpu::load_word(task.payload + first) |
-              std::uint64_t{gpu::load_word(task.payload + first + 4)} << 32;
+      words = gpu::load_word(task.payload + first) | std::uint64_t{gpu::load_word(task.payload + first + 4)}
+                                                         << 32;
     else
       for (unsigned i = 0; i < inside; ++i)
         words |= std::uint64_t{static_cast<unsigned>(task.payload[first + i])} << 8 * i;
@@ -163,8 +166,7 @@ __global__ __launch_bounds__(kThreads) void measure_tiles(const __grid_constant_
     if (threadIdx.x + 1 == kPartTiles<kDim> && blockIdx.x < task.parts())
       task.places.parts[blockIdx.x] = before + tile_bytes[threadIdx.x];
   }
-  if (gpu::is_last_block(&task.state->arrived) &&
-      *reinterpret_cast<volatile std::uint32_t*>(task.fault) == 0)
+  if (gpu::is_last_block(&task.state->arrived) && *reinterpret_cast<volatile std::uint32_t*>(task.fault) == 0)
     place_parts(task);
 }
 

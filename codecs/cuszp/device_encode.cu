@@ -26,7 +26,8 @@ __device__ void sample(const Coding<T, kDim>& coding, const Sampling& sampling, 
   constexpr unsigned kWords = Block<kDim>::kWords;
   const Lane lane;
   const std::uint64_t stride = std::uint64_t{kSamplers} * kTileWarps * 4 / kWords;
-  const std::uint64_t first = (std::uint64_t{blockIdx.x % kSamplers} * kTileWarps + threadIdx.x / 32) * 4 / kWords;
+  const std::uint64_t first =
+      (std::uint64_t{blockIdx.x % kSamplers} * kTileWarps + threadIdx.x / 32) * 4 / kWords;
   std::uint64_t bytes = 0;
   for (std::uint64_t base = first; base < sampling.sampled; base += stride) {
     const std::uint64_t k = base + lane.group / kWords;
@@ -117,7 +118,8 @@ Status enqueue_choice(const Encoding& encoding, const Plan& plan, const Dims& di
   samplings.of[1] = sampling_of(rows.layout);
   samplings.of[2] = sampling_of(tiles.layout);
   if (dims.last == 3) samplings.of[3] = sampling_of(cubes.layout);
-  return gpu::launch({3 * kSamplers, kTileThreads, stream}, choose_dim<T>, rows, tiles, cubes, samplings, state);
+  return gpu::launch({3 * kSamplers, kTileThreads, stream}, choose_dim<T>, rows, tiles, cubes, samplings,
+                     state);
 }
 
 TileSpace carve(Arena& arena, std::uint64_t tiles, std::uint64_t* zeros) {
@@ -144,7 +146,8 @@ Status enqueue(const EncodeTask<T, kDim>& task, cudaStream_t stream) {
   HOMZ_TRY(aligned ? (enqueue_tiles<T, kDim, true>(task, stream))
                    : (enqueue_tiles<T, kDim, false>(task, stream)));
   const std::uint64_t segments = ceil_div<std::uint64_t>(task.coding.layout.positions(), kExceptionSegment);
-  return gpu::launch({gpu::grid_of(segments, 2), kTileThreads, stream}, list_exceptions<T, kDim>, task);
+  return gpu::launch({gpu::grid_of(segments, kListingBlocks), kTileThreads, stream}, list_exceptions<T, kDim>,
+                     task);
 }
 
 }  // namespace

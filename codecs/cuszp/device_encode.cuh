@@ -38,8 +38,8 @@ struct EncodeState {
 struct TileSpace {
   EncodeState* state;
   std::uint64_t* places;  // a word a tile, zero at first
-  TileRecord* records;       // a tile
-  std::uint32_t* marked;     // a warp of a tile: the groups with exceptions
+  TileRecord* records;    // a tile
+  std::uint32_t* marked;  // a warp of a tile: the groups with exceptions
 };
 
 template <class T, unsigned kDim>

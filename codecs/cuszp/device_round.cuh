@@ -116,8 +116,7 @@ struct Round {
 
  private:
   __device__ static __forceinline__ std::uint32_t find_exact(const Coding<T, kDim>& coding, const Lane& lane,
-                                                             const RoundValues<T>& in,
-                                                             const bool (&fills)[4],
+                                                             const RoundValues<T>& in, const bool (&fills)[4],
                                                              const std::uint32_t (&quanta)[4]) {
     bool exacts[4];
     for (unsigned c = 0; c < 4; ++c) {
@@ -129,8 +128,7 @@ struct Round {
   }
 
   __device__ static __forceinline__ void subtract(const Coding<T, kDim>& coding, const Lane& lane,
-                                                  const RoundValues<T>& in,
-                                                  const std::uint32_t (&quanta)[4],
+                                                  const RoundValues<T>& in, const std::uint32_t (&quanta)[4],
                                                   std::uint32_t (&residuals)[4]) {
     std::uint32_t predicted[4] = {};
     if (coding.mode != Mode::fixed) predict<kDim>(lane, quanta, predicted);

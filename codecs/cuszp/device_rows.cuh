@@ -1,5 +1,5 @@
-// The values of a warp's 32 groups in shared memory, by quads of four neighbours, and their ways between there
-// and the field.
+// The values of a warp's 32 groups in shared memory, by quads of four neighbours, and their ways between
+// there and the field.
 #pragma once
 
 #include "codecs/cuszp/device_round.cuh"
@@ -27,7 +27,6 @@ struct Rows {
     return kDim == 1 ? 4 * k : kDim == 2 ? k / 2 * 128 + k % 2 * 4 : 64 * k;
   }
   __device__ static constexpr unsigned position(unsigned i) { return quad(i / 4) + i % 4; }
-
 };
 
 // What a lane moves between rows and field: in 8 / kPasses steps, kPieces times 16 bytes each.
@@ -77,10 +76,10 @@ class Moves {
 };
 
 __device__ __forceinline__ void copy_async(void* to, const void* from) {
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(
-                   static_cast<unsigned>(__cvta_generic_to_shared(to))),
-               "l"(from)
-               : "memory");
+  asm volatile(
+      "cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(static_cast<unsigned>(__cvta_generic_to_shared(to))),
+      "l"(from)
+      : "memory");
 }
 __device__ __forceinline__ void wait_for_copies() {
   asm volatile("cp.async.wait_all;" ::: "memory");

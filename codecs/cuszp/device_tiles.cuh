@@ -36,8 +36,8 @@ struct EncodeRoom {  // shared memory
     std::uint32_t counts[kTileWarps], borders[kTileWarps];
     std::uint32_t placed, next;  // next: ticket
   };
-  PerTile tiles[2];                 // in turn
-  ChecksumState sums[kTileThreads];  // of what each thread has written
+  PerTile tiles[2];                        // in turn
+  ChecksumState sums[kTileThreads];        // of what each thread has written
   GroupMasksOf<kDim> masks[kTileThreads];  // where they are not all whole
 };
 inline constexpr unsigned kExceptional = kTopBit;
@@ -102,8 +102,7 @@ class TileCoder {
     const bool exceptional = __any_sync(~0u, (of_warp & kExceptional) != 0) != 0;
     at_ += __reduce_add_sync(~0u, lane_.id < warp_ ? bytes : 0);
     if (threadIdx.x == 0) tell_place(task_.space.places + tile, kSized | total);
-    if (exceptional && lane_.id == 0)
-      task_.space.marked[std::uint64_t{tile} * kTileWarps + warp_] = marked_;
+    if (exceptional && lane_.id == 0) task_.space.marked[std::uint64_t{tile} * kTileWarps + warp_] = marked_;
     if (threadIdx.x == 32) {
       task_.space.records[tile] = exceptional ? join_counts(told.counts, told.borders) : TileRecord();
       if (exceptional) atomicOr(&task_.space.state->has_exceptions, 1u);
@@ -146,7 +145,9 @@ class TileCoder {
   }
 
  private:
-  __device__ bool leads() const { return kDim == 1 || lane_.id % 2 == 0; }
+  __device__ bool leads() const {
+    return kDim == 1 || lane_.id % 2 == 0;
+  }
 
   __device__ __forceinline__ void code_rare_blocks(GroupMasksOf<kDim> masks, bool rare) {
     std::uint64_t coded = masks.coded(), owned = masks.owned();
@@ -176,7 +177,7 @@ class TileCoder {
       bits &= ~kTopBit;
       first &= ~kTopBit;
     }
-    shape_ = kAligned ? Shape{bit_width(bits), 0}
+    shape_ = kAligned                        ? Shape{bit_width(bits), 0}
              : coding_.mode == Mode::outlier ? choose_shape<kDim>(first, bits, Mode::outlier)
                                              : Shape{bit_width(bits | first), 0};
   }
@@ -279,7 +280,8 @@ class EncodeLoop {
     wait_for_copies();
     __syncwarp();
     std::uint64_t seen = 0;
-    if (threadIdx.x < waiting_) seen = see_place(place_of(room_.waiting[(first_ + threadIdx.x) % kMostWaiting]));
+    if (threadIdx.x < waiting_)
+      seen = see_place(place_of(room_.waiting[(first_ + threadIdx.x) % kMostWaiting]));
     coder.code(whole);
     coder.measure(told);
     if (threadIdx.x < 32) tell_placed(told, seen);
@@ -345,8 +347,8 @@ class EncodeLoop {
     if (start + coded.bytes > task_.limit) return;  // incompressible: the list's kernel finds that out, too
     const std::uint32_t* const from = room_.coded + coded.at;
     auto* const to = reinterpret_cast<std::uint32_t*>(task_.payload) + start / 4;
-    const TileSums sums = kAligned ? copy_aligned(from, coded.bytes, to)
-                                   : copy_shifted(from, coded.bytes, to, start % 4);
+    const TileSums sums =
+        kAligned ? copy_aligned(from, coded.bytes, to) : copy_shifted(from, coded.bytes, to, start % 4);
     ChecksumState all = room_.sums[threadIdx.x];
     sums.join_to(all, start / 4);
     room_.sums[threadIdx.x] = all;
@@ -379,7 +381,8 @@ class EncodeLoop {
   std::uint32_t first_ = 0, waiting_ = 0, end_ = 0;  // of room.waiting; `end_`: of the last one's words
 };
 
-inline constexpr std::size_t kSharedMemory = 228 * 1024, kSharedOfSystem = 1024;  // of a multiprocessor, a block
+inline constexpr std::size_t kSharedMemory = 228 * 1024,
+                             kSharedOfSystem = 1024;  // of a multiprocessor, a block
 
 // kAligned: all blocks begin at multiples of 4 bytes in the payload, so no outlier stands aside.
 template <class T, unsigned kDim, bool kAligned>

@@ -8,9 +8,9 @@
 
 namespace homz::gpu {
 
-// A chained kernel may be launched while the one before it ends: the latter lets it, and it waits for all that
-// the latter writes. Every thread block of it waits, or those behind it would not know of those before. Our
-// first kernel is not chained: what the caller's kernels have written is there for all of ours at once.
+// A chained kernel may be launched while the one before it ends: the latter lets it, and it waits for all
+// that the latter writes. Every thread block of it waits, or those behind it would not know of those before.
+// Our first kernel is not chained: what the caller's kernels have written is there for all of ours at once.
 __device__ __forceinline__ void let_next_start() {
 #if __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");

@@ -11,8 +11,8 @@
 namespace homz::gpu {
 namespace {
 
-// Copies between the host's pageable memory and the GPU by way of pinned pieces, each with a thread of its own:
-// while the GPU copies some, the host fills or empties others. One thread copies slower than the bus.
+// Copies between the host's pageable memory and the GPU by way of pinned pieces, each with a thread of its
+// own: while the GPU copies some, the host fills or empties others. One thread copies slower than the bus.
 class Ferry {
  public:
   // For copies of at most `largest` bytes.

@@ -145,8 +145,8 @@ Status decode(const OpenStream& stream, const Encoding& encoding, Bytes data, By
       return decode_constant<decltype(zero)>(stream, data, ledger, exec);
     }));
   if (exec.fault == nullptr) return Status();
-  return launch({1, 1, exec.stream}, judge, ledger, !coded || !stream.codec->verifies(),
-                header.payload_bytes, header.payload_checksum, exec.fault);
+  return launch({1, 1, exec.stream}, judge, ledger, !coded || !stream.codec->verifies(), header.payload_bytes,
+                header.payload_checksum, exec.fault);
 }
 
 }  // namespace homz::gpu
