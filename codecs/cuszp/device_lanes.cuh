@@ -30,11 +30,6 @@ struct LayoutOf<1> {
   using Type = Line;
 };
 
-// A value of which the compiler cannot know how it came about: it would compute it anew at every use.
-__device__ __forceinline__ unsigned opaque(unsigned value) {
-  return __shfl_sync(~0u, value, threadIdx.x % 32);
-}
-
 // A lane and the positions it holds.
 struct Lane {
   unsigned id, group, column;  // of the warp; of the round; of a row of eight
