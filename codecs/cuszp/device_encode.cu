@@ -146,8 +146,7 @@ Status enqueue(const EncodeTask<T, kDim>& task, cudaStream_t stream) {
   HOMZ_TRY(aligned ? (enqueue_tiles<T, kDim, true>(task, stream))
                    : (enqueue_tiles<T, kDim, false>(task, stream)));
   const std::uint64_t segments = ceil_div<std::uint64_t>(task.coding.layout.positions(), kExceptionSegment);
-  return gpu::launch({gpu::grid_of(segments, kListingBlocks), kTileThreads, stream}, list_exceptions<T, kDim>,
-                     task);
+  return gpu::launch({gpu::grid_of(segments, 2), kTileThreads, stream}, list_exceptions<T, kDim>, task);
 }
 
 }  // namespace

@@ -12,41 +12,21 @@ namespace homz::cuszp {
 
 inline constexpr unsigned kSegmentTiles = kExceptionSegment / kTile;
 
-// The exceptions of a tile; a run that goes on from the tile `before` it in the segment is that one's.
-__device__ inline ExceptionCounts counts_of(const TileRecord& is, const TileRecord& before) {
+// The exceptions of a tile; a run that goes on from the tile before it in the segment is that one's.
+__device__ inline ExceptionCounts counts_of(const TileRecord* records, std::uint64_t tile) {
+  const TileRecord is = records[tile];
   ExceptionCounts counts{is.fill_runs(), is.exact_runs(), is.values()};
+  if (tile % kSegmentTiles == 0 || is.bits == 0) return counts;
+  const TileRecord before = records[tile - 1];
   counts.fill_runs -= is.flag(TileRecord::kFillFirst) && before.flag(TileRecord::kFillLast);
   counts.exact_runs -= is.flag(TileRecord::kExactFirst) && before.flag(TileRecord::kExactLast);
   return counts;
 }
 
-// The tiles of a segment, asked for at once.
-struct SegmentRecords {
-  TileRecord tiles[kSegmentTiles];
-
-  __device__ SegmentRecords(const TileRecord* records, std::uint64_t segment, std::uint64_t end) {
-    const std::uint64_t first = segment * kSegmentTiles;
-#pragma unroll
-    for (unsigned w = 0; w < kSegmentTiles; ++w)
-      if (first + w < end) tiles[w] = records[first + w];
-  }
-  // Of the first `many` tiles.
-  __device__ ExceptionCounts sum(unsigned many) const {
-    ExceptionCounts counts;
-#pragma unroll
-    for (unsigned w = 0; w < kSegmentTiles; ++w)
-      if (w < many) counts += counts_of(tiles[w], w == 0 ? TileRecord() : tiles[w - 1]);
-    return counts;
-  }
-};
-
-// Of the segments from `first` to `end`; all threads of the block call.
-__device__ inline ExceptionCounts sum_segments(const TileRecord* records, std::uint64_t tiles,
-                                               std::uint64_t first, std::uint64_t end) {
+__device__ inline ExceptionCounts sum_tiles(const TileRecord* records, std::uint64_t first,
+                                            std::uint64_t end) {
   ExceptionCounts mine;
-#pragma unroll 2
-  for (std::uint64_t s = first + threadIdx.x; s < end; s += kTileThreads)
-    mine += SegmentRecords(records, s, tiles).sum(kSegmentTiles);
+  for (std::uint64_t t = first + threadIdx.x; t < end; t += kTileThreads) mine += counts_of(records, t);
   return {gpu::block_sum(mine.fill_runs), gpu::block_sum(mine.exact_runs), gpu::block_sum(mine.exact_values)};
 }
 
@@ -241,86 +221,55 @@ __device__ void conclude(const EncodeTask<T, kDim>& task, std::uint64_t upstream
   task.encoded->bytes = end + Trailer::kBytes;
 }
 
-inline constexpr unsigned kListingBlocks = 3;  // of a multiprocessor
-
-// The segments that a thread block lists.
-struct ListShare {
-  std::uint64_t begin, end;
-  std::uint64_t segments;  // of all
-  std::uint64_t tiles;
-
-  template <class T, unsigned kDim>
-  __device__ explicit ListShare(const EncodeTask<T, kDim>& task)
-      : segments(ceil_div<std::uint64_t>(task.coding.layout.positions(), kExceptionSegment)),
-        tiles(task.tiles()) {
-    const std::uint64_t share = ceil_div<std::uint64_t>(segments, gridDim.x);
-    begin = share * blockIdx.x < segments ? share * blockIdx.x : segments;
-    end = begin + share < segments ? begin + share : segments;
-  }
-};
-
-// Writes the rows of a share, and the exceptions if there are `any`; `before` it, and in `total`.
 template <class T, unsigned kDim>
-__device__ void list_share(const EncodeTask<T, kDim>& task, const ListShare& share, std::uint64_t upstream,
-                           ExceptionCounts before, const ExceptionCounts& total, RoundSpace* spaces,
-                           ListWriter& writer) {
-  ListOffsets at{upstream, upstream + kExceptionRow * share.segments, 0, 0};
-  at.exacts = at.fills + 4 * total.fill_runs;
-  at.values = at.exacts + 4 * total.exact_runs;
-  const unsigned warp = threadIdx.x / 32;
-  for (std::uint64_t s = share.begin; s < share.end; ++s) {
-    const SegmentRecords records(task.space.records, s, share.tiles);
-    const ExceptionCounts in_segment = records.sum(kSegmentTiles);
-    ExceptionCounts own = records.sum(warp);
-    if (threadIdx.x < 3)
-      writer.put(at.rows + kExceptionRow * s + 4 * threadIdx.x,
-                 static_cast<std::uint32_t>(threadIdx.x == 0   ? in_segment.fill_runs
-                                            : threadIdx.x == 1 ? in_segment.exact_runs
-                                                               : in_segment.exact_values),
-                 4);
-    own += before;
-    const std::uint64_t tile = s * kSegmentTiles + warp;
-    if (tile < share.tiles) list_tile(task, tile, at, own, spaces[warp], writer);
-    before += in_segment;
-  }
-}
-
-template <class T, unsigned kDim>
-__global__ __launch_bounds__(kTileThreads, kListingBlocks) void list_exceptions(
+__global__ __launch_bounds__(kTileThreads) void list_exceptions(
     const __grid_constant__ EncodeTask<T, kDim> task) {
   __shared__ RoundSpace spaces[kTileWarps];
   gpu::let_next_start();
   gpu::wait_for_last();
   if (!task.applies()) return;
   EncodeState& state = *task.space.state;
+  const std::uint64_t tiles = task.tiles(), positions = task.coding.layout.positions();
   const std::uint64_t upstream = task.coding.layout.metadata_bytes() + state.coded;
   if (state.has_exceptions == 0) {
     if (blockIdx.x == 0 && threadIdx.x == 0) conclude(task, upstream, 0);
     return;
   }
-  const ListShare share(task);
-  const auto sum = [&](std::uint64_t first, std::uint64_t end) {
-    return sum_segments(task.space.records, share.tiles, first, end);
-  };
-  const auto size = [&](const ExceptionCounts& counts) {
-    return exception_bytes(task.coding.layout.positions(), counts, sizeof(T));
-  };
-  // Who has no exceptions need not know of those of others.
-  ExceptionCounts before, total = sum(share.begin, share.end);
-  const bool any = size(total) != 0;
-  if (any) {
-    before = sum(0, share.begin);
-    total += before;
-    total += sum(share.end, share.segments);
-  }
+  const std::uint64_t segments = ceil_div<std::uint64_t>(positions, kExceptionSegment);
+  const std::uint64_t share = ceil_div<std::uint64_t>(segments, gridDim.x);
+  const std::uint64_t begin = share * blockIdx.x < segments ? share * blockIdx.x : segments;
+  const std::uint64_t end = begin + share < segments ? begin + share : segments;
+  const std::uint64_t first_tile = begin * kSegmentTiles < tiles ? begin * kSegmentTiles : tiles;
+  ExceptionCounts before = sum_tiles(task.space.records, 0, first_tile);
+  ExceptionCounts total = before;
+  total += sum_tiles(task.space.records, first_tile, tiles);
+  const std::uint64_t list = exception_bytes(positions, total, sizeof(T));
   ListWriter writer{task.payload, {}};
-  const std::uint64_t list = any ? size(total) : kExceptionRow * share.segments;
-  if (upstream + list + Trailer::kBytes <= task.limit)
-    list_share(task, share, upstream, before, total, spaces, writer);
+  if (upstream + list + Trailer::kBytes <= task.limit) {
+    ListOffsets at{upstream, upstream + kExceptionRow * segments, 0, 0};
+    at.exacts = at.fills + 4 * total.fill_runs;
+    at.values = at.exacts + 4 * total.exact_runs;
+    const unsigned warp = threadIdx.x / 32;
+    for (std::uint64_t s = begin; s < end; ++s) {
+      ExceptionCounts own, in_segment;
+      for (unsigned w = 0; w < kSegmentTiles && s * kSegmentTiles + w < tiles; ++w) {
+        if (w == warp) own = in_segment;
+        in_segment += counts_of(task.space.records, s * kSegmentTiles + w);
+      }
+      if (threadIdx.x < 3)
+        writer.put(at.rows + kExceptionRow * s + 4 * threadIdx.x,
+                   static_cast<std::uint32_t>(threadIdx.x == 0   ? in_segment.fill_runs
+                                              : threadIdx.x == 1 ? in_segment.exact_runs
+                                                                 : in_segment.exact_values),
+                   4);
+      own += before;
+      const std::uint64_t tile = s * kSegmentTiles + warp;
+      if (tile < tiles) list_tile(task, tile, at, own, spaces[warp], writer);
+      before += in_segment;
+    }
+  }
   gpu::add_from_block(&state.slots[blockIdx.x % EncodeState::kSlots].sums, writer.sums);
-  if (!gpu::is_last_block(&state.listed)) return;
-  if (!any) total = sum(0, share.segments);
-  if (threadIdx.x == 0) conclude(task, upstream, size(total));
+  if (gpu::is_last_block(&state.listed) && threadIdx.x == 0) conclude(task, upstream, list);
 }
 
 }  // namespace homz::cuszp
