@@ -14,6 +14,7 @@
 #include "codecs/builtin.hpp"
 #include "core/buffer.hpp"
 #include "core/gpu/gpu.hpp"
+#include "core/gpu/offload.hpp"
 #include "core/metrics.hpp"
 #include "core/stream.hpp"
 #include "data/synthetic.hpp"
@@ -43,6 +44,7 @@ struct Bench {
   gpu::Stream stream = must(gpu::Stream::make());
   gpu::Stopwatch watch = must(gpu::Stopwatch::make());
   gpu::Memory small = must(gpu::Memory::on_device(256));
+  gpu::Memory host = must(gpu::Memory::pinned(256));
   double copy_gbps = 0;  // read and written
 
   template <class F>
@@ -145,11 +147,49 @@ void measure_calls(Bench& bench, const std::string& codec, ConstBytes data, gpu:
     must(gpu::wait(bench.stream.get()));
     const OpenStream open = must(open_stream(registry(), ConstBytes(out.bytes()).first(bytes), exec));
     gpu::Memory space = must(gpu::Memory::on_device(open.scratch_bytes));
-    const double decode_us = bench.call_microseconds(
-        [&] { return decode_stream(open, decoded.bytes().first(kib * 1024), space.bytes(), exec); });
-    fmt::print("{:22} {:6} KiB: encode {:5.1f} us, as a graph {:5.1f} us; decode {:5.1f} us\n", codec, kib,
-               encode_us, graph_us, decode_us);
+    const auto decode = [&] {
+      return decode_stream(open, decoded.bytes().first(kib * 1024), space.bytes(), exec);
+    };
+    const double decode_us = bench.call_microseconds(decode);
+    must(gpu::Graph::begin(bench.stream.get()));
+    must(decode());
+    const gpu::Graph decode_graph = must(gpu::Graph::end(bench.stream.get()));
+    const double decode_graph_us =
+        bench.call_microseconds([&] { return decode_graph.launch(bench.stream.get()); });
+    // Programs that go on with the size or the fault on the host have a copy to wait for.
+    const double size_us = bench.call_microseconds([&] {
+      HOMZ_TRY(enqueue());
+      return gpu::copy({bench.small.bytes().data(), 8}, bench.host.bytes(), bench.stream.get());
+    });
+    const double fault_us = bench.call_microseconds([&] {
+      HOMZ_TRY(decode());
+      return gpu::copy({bench.small.bytes().data() + 128, 4}, bench.host.bytes(), bench.stream.get());
+    });
+    fmt::print(
+        "{:25} {:6} KiB: encode {:5.1f} us, as a graph {:5.1f}, with the size {:5.1f}; decode {:5.1f} us, "
+        "as a graph {:5.1f}, with the fault {:5.1f}\n",
+        codec, kib, encode_us, graph_us, size_us, decode_us, decode_graph_us, fault_us);
   }
+}
+
+// From pageable memory of the host and back to it, allocations included.
+void measure_offload(const std::string& codec, ConstBytes data) {
+  const Compression compression =
+      compression_of({codec, Field::flat(Dtype::f32, data.size() / 4), {BoundMode::absolute, 1e-3}}, 1e-3);
+  std::vector<double> there, back;
+  for (unsigned i = 0; i < 4; ++i) {
+    const auto begin = std::chrono::steady_clock::now();
+    const Compressed made = must(gpu::compress_resolved(compression, data));
+    const auto middle = std::chrono::steady_clock::now();
+    must(gpu::decompress(registry(), made.stream()));
+    const auto end = std::chrono::steady_clock::now();
+    if (i == 0) continue;
+    there.push_back(std::chrono::duration<double>(middle - begin).count());
+    back.push_back(std::chrono::duration<double>(end - middle).count());
+  }
+  const double size = 1e-9 * static_cast<double>(data.size());
+  fmt::print("{:25} from and to host memory: compress {:.1f} GB/s, decompress {:.1f} GB/s\n", codec,
+             size / median(there), size / median(back));
 }
 
 Field cube_of(Dtype dtype, std::uint64_t count, unsigned dim) {
@@ -205,6 +245,7 @@ int run(std::uint64_t mib, unsigned repeats, std::vector<std::string> codecs) {
         codec.find("dim=3") == codec.npos)
       measure_calls(bench, codec, data.bytes(), decoded);
   }
+  if (registry().choose(codecs[0])->codec->on_device()) measure_offload(codecs[0], host_data.bytes());
   return 0;
 }
 

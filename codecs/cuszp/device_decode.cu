@@ -2,34 +2,39 @@
 #include "codecs/cuszp/device.hpp"
 #include "codecs/cuszp/device_decode.cuh"
 #include "codecs/cuszp/geometry.hpp"
-#include "core/gpu/check.cuh"
+#include "core/gpu/launch.cuh"
 
 namespace homz::cuszp {
 namespace {
 
 struct DecodeSpace {
   DecodeState* state;
-  std::uint64_t* tile_starts;
+  TilePlaces places;
 
-  DecodeSpace(Arena& arena, std::uint64_t tiles)
-      : state(arena.take<DecodeState>(1)), tile_starts(arena.take<std::uint64_t>(tiles)) {}
+  DecodeSpace(Arena& arena, std::uint64_t tiles) : state(arena.take<DecodeState>(1)) {
+    places.in_part = arena.take<std::uint32_t>(tiles);
+    places.parts = arena.take<std::uint64_t>(ceil_div<std::uint64_t>(tiles, kPartTiles<1>));
+  }
 };
+
+template <class T, unsigned kDim, bool kAligned>
+Status enqueue_tiles(const DecodeTask<T, kDim>& task, cudaStream_t stream) {
+  constexpr std::size_t kShared = 4 * kDecodeWords<T, kDim>;
+  HOMZ_TRY((gpu::room_for<decode_tiles<T, kDim, kAligned>>(kTileThreads, kShared)).status());
+  return gpu::launch({static_cast<unsigned>(task.tiles()), kTileThreads, stream, kShared},
+                     decode_tiles<T, kDim, kAligned>, task);
+}
 
 template <class T, unsigned kDim>
 Status enqueue(const DecodeTask<T, kDim>& task, bool aligned, cudaStream_t stream) {
-  const std::uint64_t measured =
-      std::max(task.layout.metadata_bytes(), task.tiles() * kTileGroups / Block<kDim>::kWords);
-  measure_tiles<T, kDim>
-      <<<static_cast<unsigned>(ceil_div<std::uint64_t>(measured, kMeasured)), kThreads, 0, stream>>>(task);
-  place_tiles<T, kDim><<<1, kPlacers, 0, stream>>>(task);
-  const auto tiles = static_cast<unsigned>(task.tiles());
-  if (aligned)
-    decode_tiles<T, kDim, true><<<tiles, kTileThreads, 0, stream>>>(task);
-  else
-    decode_tiles<T, kDim, false><<<tiles, kTileThreads, 0, stream>>>(task);
+  const std::uint64_t measured = std::max(task.layout.metadata_bytes(), task.parts() * kMeasured);
+  HOMZ_TRY(
+      gpu::launch({static_cast<unsigned>(ceil_div<std::uint64_t>(measured, kMeasured)), kThreads, stream},
+                  measure_tiles<T, kDim>, task));
+  HOMZ_TRY(aligned ? (enqueue_tiles<T, kDim, true>(task, stream))
+                   : (enqueue_tiles<T, kDim, false>(task, stream)));
   const std::uint64_t segments = ceil_div<std::uint64_t>(task.layout.positions(), kExceptionSegment);
-  patch<T, kDim><<<gpu::grid_of(segments, 2), kThreads, 0, stream>>>(task);
-  return gpu::launched("decoding blocks of cuSZp");
+  return gpu::launch({gpu::grid_of(segments, 2), kThreads, stream}, patch<T, kDim>, task);
 }
 
 }  // namespace
@@ -63,8 +68,7 @@ Status decode_on_device(const Encoding& encoding, const Plan& plan, ConstBytes p
     HOMZ_TRY(with_layout(encoding.field, plan, dim, [&](const auto& layout, auto zero) {
       using T = decltype(zero);
       constexpr unsigned kDim = std::decay_t<decltype(layout)>::kDim;
-      const bool aligned = plan.mode != Mode::outlier && layout.metadata_bytes() % 4 == 0 &&
-                           reinterpret_cast<std::uintptr_t>(payload.data()) % 4 == 0;
+      const bool aligned = plan.mode != Mode::outlier && layout.metadata_bytes() % 4 == 0;
       const DecodeTask<T, kDim> task{layout,
                                      Quantiser<T>(encoding.abs_error),
                                      plan.mode,
@@ -76,7 +80,7 @@ Status decode_on_device(const Encoding& encoding, const Plan& plan, ConstBytes p
                                      dims,
                                      (dims & ((1u << dim) - 1)) == 0,
                                      space.state,
-                                     space.tile_starts,
+                                     space.places,
                                      sums,
                                      exec.fault};
       return enqueue(task, aligned, exec.stream);

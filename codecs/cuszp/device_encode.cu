@@ -3,7 +3,7 @@
 #include "codecs/cuszp/device_list.cuh"
 #include "codecs/cuszp/device_tiles.cuh"
 #include "codecs/cuszp/geometry.hpp"
-#include "core/gpu/check.cuh"
+#include "core/gpu/launch.cuh"
 
 namespace homz::cuszp {
 namespace {
@@ -17,25 +17,27 @@ struct Samplings {
   Sampling of[4];  // by dimension; none sampled: not open
 };
 
-// Adds up the bytes of the sampled blocks of one dimension; blockIdx.y is one less.
+inline constexpr unsigned kSamplers = 64;  // thread blocks a dimension
+
+// Adds up the bytes of the sampled blocks of one dimension.
 template <class T, unsigned kDim>
 __device__ void sample(const Coding<T, kDim>& coding, const Sampling& sampling, RoundSpace& space,
                        std::uint64_t* sum) {
   constexpr unsigned kWords = Block<kDim>::kWords;
   const Lane lane;
-  const std::uint64_t stride = std::uint64_t{gridDim.x} * kTileWarps * 4 / kWords;
-  const std::uint64_t first = (std::uint64_t{blockIdx.x} * kTileWarps + threadIdx.x / 32) * 4 / kWords;
+  const std::uint64_t stride = std::uint64_t{kSamplers} * kTileWarps * 4 / kWords;
+  const std::uint64_t first =
+      (std::uint64_t{blockIdx.x % kSamplers} * kTileWarps + threadIdx.x / 32) * 4 / kWords;
   std::uint64_t bytes = 0;
   for (std::uint64_t base = first; base < sampling.sampled; base += stride) {
     const std::uint64_t k = base + lane.group / kWords;
     const bool real = k < sampling.sampled;
     const std::uint64_t group = (real ? k * sampling.step : 0) * kWords + lane.group % kWords;
-    RoundValues<T, false> values;
+    RoundValues<T> values;
     values.load(coding.data, elements_of_group(coding, lane, group));
     std::uint32_t residuals[4];
     Round<T, kDim>::code_again(coding, lane, values, residuals, space.quanta, space.residuals);
-    const Shape shape =
-        shape_of<kDim, true>(lane, RoundWords(residuals, holds_first<kDim>(lane)), coding.mode);
+    const Shape shape = shape_of<kDim>(lane, RoundSizes(residuals, holds_first<kDim>(lane)), coding.mode);
     if (real && lane.column == 7 && lane.group % kWords == 0) bytes += shape.bytes(Block<kDim>::kPlaneBytes);
   }
   bytes = gpu::warp_sum(bytes);
@@ -64,14 +66,16 @@ __global__ __launch_bounds__(kTileThreads) void choose_dim(Coding<T, 1> rows, Co
                                                            Coding<T, 3> cubes, Samplings samplings,
                                                            EncodeState* state) {
   __shared__ RoundSpace spaces[kTileWarps];
-  const unsigned dim = blockIdx.y + 1, warp = threadIdx.x / 32;
+  const unsigned dim = blockIdx.x / kSamplers + 1, warp = threadIdx.x / 32;
+  gpu::let_next_start();
+  gpu::wait_for_last();
   std::uint64_t* const sum = &state->sampled[dim];
   if (dim == 1) sample<T, 1>(rows, samplings.of[1], spaces[warp], sum);
   if (dim == 2) sample<T, 2>(tiles, samplings.of[2], spaces[warp], sum);
   if (dim == 3) sample<T, 3>(cubes, samplings.of[3], spaces[warp], sum);
   __threadfence();
   __syncthreads();
-  if (threadIdx.x != 0 || atomicAdd(&state->arrived, 1u) + 1 != gridDim.x * gridDim.y) return;
+  if (threadIdx.x != 0 || atomicAdd(&state->arrived, 1u) + 1 != gridDim.x) return;
   __threadfence();
   state->dim = smallest(samplings, state->sampled);
 }
@@ -114,33 +118,35 @@ Status enqueue_choice(const Encoding& encoding, const Plan& plan, const Dims& di
   samplings.of[1] = sampling_of(rows.layout);
   samplings.of[2] = sampling_of(tiles.layout);
   if (dims.last == 3) samplings.of[3] = sampling_of(cubes.layout);
-  choose_dim<T><<<dim3(64, 3), kTileThreads, 0, stream>>>(rows, tiles, cubes, samplings, state);
-  return gpu::launched("choosing a dimension");
+  return gpu::launch({3 * kSamplers, kTileThreads, stream}, choose_dim<T>, rows, tiles, cubes, samplings,
+                     state);
 }
 
 TileSpace carve(Arena& arena, std::uint64_t tiles, std::uint64_t* zeros) {
   TileSpace space;
   space.state = arena.take<EncodeState>(1);
-  space.look_back = arena.take<std::uint64_t>(tiles);
+  space.places = arena.take<std::uint64_t>(tiles);
   *zeros = arena.used();
   space.records = arena.take<TileRecord>(tiles);
   space.marked = arena.take<std::uint32_t>(tiles * kTileWarps);
   return space;
 }
 
+template <class T, unsigned kDim, bool kAligned>
+Status enqueue_tiles(const EncodeTask<T, kDim>& task, cudaStream_t stream) {
+  constexpr std::size_t kShared = sizeof(EncodeRoom<T, kDim, kAligned>);
+  HOMZ_ASSIGN(const unsigned room, (gpu::room_for<encode_tiles<T, kDim, kAligned>>(kTileThreads, kShared)));
+  const auto blocks = static_cast<unsigned>(std::min<std::uint64_t>(task.tiles() + 1, room));
+  return gpu::launch({blocks, kTileThreads, stream, kShared}, encode_tiles<T, kDim, kAligned>, task);
+}
+
 template <class T, unsigned kDim>
 Status enqueue(const EncodeTask<T, kDim>& task, cudaStream_t stream) {
-  const auto tiles = static_cast<unsigned>(task.tiles());
-  const std::uint64_t metadata = task.coding.layout.metadata_bytes();
-  const bool aligned = task.coding.mode != Mode::outlier && metadata % 4 == 0 &&
-                       reinterpret_cast<std::uintptr_t>(task.payload) % 4 == 0;
-  if (aligned)
-    encode_tiles<T, kDim, true><<<tiles, kTileThreads, 0, stream>>>(task);
-  else
-    encode_tiles<T, kDim, false><<<tiles, kTileThreads, 0, stream>>>(task);
+  const bool aligned = task.coding.mode != Mode::outlier && task.coding.layout.metadata_bytes() % 4 == 0;
+  HOMZ_TRY(aligned ? (enqueue_tiles<T, kDim, true>(task, stream))
+                   : (enqueue_tiles<T, kDim, false>(task, stream)));
   const std::uint64_t segments = ceil_div<std::uint64_t>(task.coding.layout.positions(), kExceptionSegment);
-  list_exceptions<T, kDim><<<gpu::grid_of(segments, 2), kTileThreads, 0, stream>>>(task);
-  return gpu::launched("encoding blocks of cuSZp");
+  return gpu::launch({gpu::grid_of(segments, 2), kTileThreads, stream}, list_exceptions<T, kDim>, task);
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // Blocks in the lanes of a warp. Eight lanes, a group, hold 32 neighbouring positions: lane l of them the
-// positions 8 c + (l xor 7), c = 0..3. So byte c of a bit plane is bit l of lane l, and three exchanges
-// between lanes transpose eight planes. A block is one group, or two in tiles and cubes; a warp holds four
-// groups at a time, a round.
+// positions 8 c + (l xor 7), c = 0..3. A block is one group, or two in tiles and cubes; a warp holds four
+// groups at a time, a round. This is how exceptions are listed and how fields are read and written where not
+// all of a block is in them; whole blocks are coded by one thread or two (device_group.cuh).
 #pragma once
 
 #include <cstdint>
@@ -29,11 +29,6 @@ template <>
 struct LayoutOf<1> {
   using Type = Line;
 };
-
-// A value of which the compiler cannot know how it came about: it would compute it anew at every use.
-__device__ __forceinline__ unsigned opaque(unsigned value) {
-  return __shfl_sync(~0u, value, threadIdx.x % 32);
-}
 
 // A lane and the positions it holds.
 struct Lane {
@@ -91,72 +86,6 @@ __device__ __forceinline__ void predict(const Lane& lane, const std::uint32_t (&
     }
   }
 }
-
-// The sums along the predictors: the inverse of subtracting predict().
-template <unsigned kDim>
-__device__ __forceinline__ void accumulate(const Lane& lane, std::uint32_t (&values)[4]) {
-  constexpr unsigned kRow = kDim == 3 ? 4 : 8;
-  const std::uint32_t heads[4] = {values[0], values[1], values[2], values[3]};
-  for (unsigned step = 1; step < kRow; step *= 2)
-    for (unsigned c = 0; c < 4;
-         ++c)  // lower columns are in higher lanes; added where there is one in the row
-      asm volatile(
-          "{ .reg .u32 other; .reg .pred there;\n"
-          "shfl.sync.down.b32 other|there, %0, %1, %2, 0xffffffff;\n"
-          "@there add.u32 %0, %0, other; }"
-          : "+r"(values[c])
-          : "r"(step), "n"((32 - kRow) << 8 | 0x1f));
-  if constexpr (kDim == 1) {
-    for (unsigned c = 1; c < 4; ++c) values[c] += __shfl_sync(~0u, values[c - 1], lane.holder(7));
-  } else if constexpr (kDim == 2) {
-    std::uint32_t upto[4] = {heads[0], heads[0] + heads[1], 0, 0};  // of rows, in column 0
-    upto[2] = upto[1] + heads[2];
-    upto[3] = upto[2] + heads[3];
-    const std::uint32_t half = __shfl_up_sync(~0u, __shfl_sync(~0u, upto[3], lane.holder(0)), 8);
-    const std::uint32_t above = lane.group % 2 == 0 ? 0 : half;
-    values[0] += above;
-    for (unsigned c = 1; c < 4; ++c) values[c] += above + __shfl_sync(~0u, upto[c - 1], lane.holder(0));
-  } else {
-    std::uint32_t row0[4], row1[4];  // heads of the rows in columns 0 and 4 of each byte
-    for (unsigned c = 0; c < 4; ++c) {
-      row0[c] = __shfl_sync(~0u, heads[c], lane.holder(0));
-      row1[c] = __shfl_sync(~0u, heads[c], lane.holder(4));
-    }
-    const std::uint32_t half = __shfl_up_sync(~0u, row0[0] + row0[2], 8);
-    std::uint32_t slice = lane.group % 2 == 0 ? 0 : half;
-    for (unsigned c = 0; c < 4; c += 2) {
-      const bool upper = lane.column >= 4;
-      values[c] += slice + (upper ? row0[c] : 0);
-      values[c + 1] += slice + row0[c] + row1[c] + (upper ? row0[c + 1] : 0);
-      slice += row0[c];
-    }
-  }
-}
-
-// Transposes the 8 x 8 bits of each byte column of the group's words; its own inverse.
-class Transposer {
- public:
-  __device__ __forceinline__ explicit Transposer(const Lane& lane) {
-    constexpr unsigned kLow[3] = {0x0f0f0f0f, 0x33333333, 0x55555555};
-    for (unsigned i = 0; i < 3; ++i) {
-      const unsigned step = 4 >> i;
-      const bool upper = (lane.id & step) != 0;
-      keep_[i] = opaque(upper ? ~kLow[i] : kLow[i]);
-      turn_[i] = opaque(upper ? 32 - step : step);
-    }
-  }
-  __device__ __forceinline__ std::uint32_t operator()(std::uint32_t word) const {
-    for (unsigned i = 0; i < 3; ++i) {
-      const std::uint32_t other = __shfl_xor_sync(~0u, word, 4 >> i);
-      const std::uint32_t moved = __funnelshift_l(other, other, turn_[i]);
-      asm("lop3.b32 %0, %0, %1, %2, 0xe4;" : "+r"(word) : "r"(moved), "r"(keep_[i]));  // keep ? word : moved
-    }
-    return word;
-  }
-
- private:
-  unsigned keep_[3], turn_[3];  // of the exchanges between lanes 4, 2 and 1 apart
-};
 
 // Where the elements of a group are. Blocks of tiles and cubes are located once by divisions; the rest is
 // additions.
@@ -238,8 +167,7 @@ __device__ __forceinline__ Elements elements_of(const Lane& lane, const Tiles<kD
   return e;
 }
 
-// The elements of the groups of a warp, round by round. Where all of them are in the field, a pointer and two
-// steps lead to a lane's four: base, + near, + far, + near + far.
+// The elements of the groups of a warp.
 template <unsigned kDim>
 class Places {
  public:
@@ -248,35 +176,23 @@ class Places {
   __device__ Places(const Layout& layout, std::uint64_t first_group, const Lane& lane)
       : layout_(layout), first_(first_group) {
     if constexpr (kDim == 1) {
-      const std::uint64_t inside = layout.count() / kGroup;
-      const std::uint64_t groups = inside > first_ ? inside - first_ : 0;
-      whole_ = static_cast<std::uint32_t>(groups < kWarpGroups ? groups : kWarpGroups) / 4;
-      base_ = kGroup * (first_ + lane.group) + lane.column;
+      whole_ = (first_ + kWarpGroups) * kGroup <= layout.count();
     } else {
       mine_ = GroupPlace<kDim>(layout, first_group / 2 + lane.id % 16);  // lane i locates block i
-      whole_ = __ballot_sync(~0u, mine_.whole);
-      const unsigned half = lane.group % 2, upper = lane.column / 4;
-      const std::uint64_t dx = layout.dx(), slice = layout.dy() * dx;
-      const unsigned column = kDim == 2 ? lane.column : lane.column % 4;
-      mine_row_ = mine_.row + mine_.x;
-      base_ = column + (kDim == 2 ? 4 * half * dx : 2 * half * slice + upper * dx);
-      near_ = kDim == 2 ? dx : 2 * dx;
-      far_ = kDim == 2 ? 2 * dx : slice;
+      whole_ = __all_sync(~0u, mine_.whole);
     }
   }
-  // The same for all lanes: whether all rounds are in the field.
-  __device__ __forceinline__ bool all_whole() const {
-    return kDim == 1 ? whole_ == kRounds : (whole_ & 0xffff) == 0xffff;
+  // The same for all lanes: whether all groups are in the field. Then they are moved by quads: see Rows.
+  __device__ __forceinline__ bool all_whole() const { return whole_; }
+  // The first element of a block of tiles or cubes, or of all blocks in a row.
+  __device__ __forceinline__ std::uint64_t corner(unsigned block) const {
+    if constexpr (kDim == 1)
+      return kGroup * first_;
+    else
+      return __shfl_sync(~0u, mine_.row + mine_.x, block);
   }
-  template <class T>
-  __device__ __forceinline__ T* base(T* data, const Lane& lane, unsigned round) const {
-    if constexpr (kDim == 1) return data + base_ + 4 * kGroup * round;
-    return data + base_ + __shfl_sync(~0u, mine_row_, 2 * round + lane.group / 2);
-  }
-  __device__ __forceinline__ std::uint64_t step(unsigned c) const {
-    if constexpr (kDim == 1) return 8 * c;
-    return (c % 2 != 0 ? near_ : 0) + (c / 2 != 0 ? far_ : 0);
-  }
+  __device__ __forceinline__ const Layout& layout() const { return layout_; }
+  // The elements of a round's groups, which may be anywhere.
   __device__ __forceinline__ Elements of(const Lane& lane, unsigned round) const {
     if constexpr (kDim == 1)
       return elements_of(lane, layout_, first_ + 4 * round + lane.group);
@@ -286,8 +202,8 @@ class Places {
 
  private:
   const Layout& layout_;
-  std::uint64_t first_, base_, mine_row_ = 0, near_ = 0, far_ = 0;
-  std::uint32_t whole_;  // rounds, or a bit a block
+  std::uint64_t first_;
+  bool whole_;
   GroupPlace<kDim == 1 ? 2 : kDim> mine_;
 };
 

@@ -6,6 +6,7 @@
 #include "codecs/cuszp/trailer.hpp"
 #include "core/exceptions.hpp"
 #include "core/gpu/block.cuh"
+#include "core/gpu/launch.cuh"
 
 namespace homz::cuszp {
 
@@ -167,16 +168,16 @@ __device__ void list_tile(const EncodeTask<T, kDim>& task, std::uint64_t tile, c
   std::uint64_t value = at.values + sizeof(T) * before.exact_values;
 
   MarkedGroups<kDim> groups(task.space.marked + tile * kTileWarps);
-  const auto load = [&](std::uint32_t group, RoundValues<T, false>& values) {
+  const auto load = [&](std::uint32_t group, RoundValues<T>& values) {
     values.load(task.coding.data,
                 elements_of_group(task.coding, lane, tile * kTileGroups + (group == ~0u ? 0 : group)));
   };
   std::uint32_t group;
-  RoundValues<T, false> ahead;
+  RoundValues<T> ahead;
   bool more = groups.next(lane, group);
   if (more) load(group, ahead);
   while (more) {
-    const RoundValues<T, false> values = ahead;
+    const RoundValues<T> values = ahead;
     const std::uint32_t is = group;
     more = groups.next(lane, group);
     if (more) load(group, ahead);
@@ -221,13 +222,15 @@ __device__ void conclude(const EncodeTask<T, kDim>& task, std::uint64_t upstream
 }
 
 template <class T, unsigned kDim>
-__global__ __launch_bounds__(kTileThreads) void list_exceptions(EncodeTask<T, kDim> task) {
+__global__ __launch_bounds__(kTileThreads) void list_exceptions(
+    const __grid_constant__ EncodeTask<T, kDim> task) {
   __shared__ RoundSpace spaces[kTileWarps];
+  gpu::let_next_start();
+  gpu::wait_for_last();
   if (!task.applies()) return;
   EncodeState& state = *task.space.state;
   const std::uint64_t tiles = task.tiles(), positions = task.coding.layout.positions();
-  const std::uint64_t upstream =
-      task.coding.layout.metadata_bytes() + (task.space.look_back[tiles - 1] & kLookBackValue);
+  const std::uint64_t upstream = task.coding.layout.metadata_bytes() + state.coded;
   if (state.has_exceptions == 0) {
     if (blockIdx.x == 0 && threadIdx.x == 0) conclude(task, upstream, 0);
     return;

@@ -21,47 +21,45 @@ struct Coding {
   bool v1;
 };
 
-// Values of four positions a lane. kWhole: all of them are in the field, and where Places::base leads to.
-template <class T, bool kWhole>
+// Whether |x - 2 half| is not below the safe distance. The product is exact, so the fused operation rounds
+// once, as a subtraction does.
+template <class T, unsigned kDim>
+__device__ __forceinline__ bool is_doubtful(const Coding<T, kDim>& coding, T x, std::uint32_t quantum) {
+  const T half = static_cast<T>(static_cast<std::int32_t>(quantum)) * coding.quantiser.bound;
+  if constexpr (sizeof(T) == 4)
+    return !(fabsf(__fmaf_rn(-2.0f, half, x)) < coding.safe);
+  else
+    return !(fabs(__fma_rn(-2.0, half, x)) < coding.safe);
+}
+
+// Values of four positions a lane.
+template <class T>
 struct RoundValues {
   T values[4];
-  unsigned coded, owned;  // a bit each, unless whole
+  unsigned coded, owned;  // a bit each
 
-  template <unsigned kDim>
-  __device__ __forceinline__ void load(const T* data, const Places<kDim>& places, const Lane& lane,
-                                       unsigned round) {
-    if constexpr (kWhole) {
-      const T* const base = places.base(data, lane, round);
-      for (unsigned c = 0; c < 4; ++c) values[c] = __ldcs(base + places.step(c));
-    } else {
-      load(data, places.of(lane, round));
-    }
-  }
   __device__ __forceinline__ void load(const T* data, const Elements& elements) {
     coded = elements.coded;
     owned = elements.owned;
     for (unsigned c = 0; c < 4; ++c) values[c] = __ldcs(data + elements.at[c]);
   }
-  __device__ __forceinline__ bool is_coded(unsigned c) const { return kWhole || (coded >> c & 1) != 0; }
-  __device__ __forceinline__ bool is_owned(unsigned c) const { return kWhole || (owned >> c & 1) != 0; }
+  __device__ __forceinline__ bool is_coded(unsigned c) const { return (coded >> c & 1) != 0; }
+  __device__ __forceinline__ bool is_owned(unsigned c) const { return (owned >> c & 1) != 0; }
 };
 
-// Residuals as the block code has them: magnitude << 1 | sign.
-struct RoundWords {
-  std::uint32_t words[4];
-  std::uint32_t sizes;   // the union of the magnitudes' bits, over the lane
-  std::uint32_t others;  // the same without position 0
-  std::uint32_t first;   // magnitude of position 0, in the lane that has it
+// The magnitudes of four residuals.
+struct RoundSizes {
+  std::uint32_t all = 0;     // the union of their bits
+  std::uint32_t others = 0;  // the same without position 0
+  std::uint32_t first;       // magnitude of position 0, in the lane that has it
 
-  __device__ __forceinline__ RoundWords(const std::uint32_t (&residuals)[4], bool holds_first) {
+  __device__ __forceinline__ RoundSizes(const std::uint32_t (&residuals)[4], bool holds_first) {
     std::uint32_t size[4];
-    for (unsigned c = 0; c < 4; ++c) {
+    for (unsigned c = 0; c < 4; ++c)
       size[c] = static_cast<std::uint32_t>(abs(static_cast<std::int32_t>(residuals[c])));  // of -2^31: 2^31
-      words[c] = __funnelshift_l(residuals[c], size[c], 1);
-    }
     first = size[0];
     others = size[1] | size[2] | size[3] | (holds_first ? 0 : size[0]);
-    sizes = size[0] | size[1] | size[2] | size[3];
+    all = others | size[0];
   }
 };
 
@@ -80,31 +78,13 @@ __device__ __noinline__ void lose_in_block(std::uint32_t* residuals, Mode mode, 
 
 template <class T, unsigned kDim>
 struct Round {
-  // Quanta and residuals as they are where no value is fill. Tells whether the lane's values need a second
-  // look.
-  template <bool kWhole>
-  __device__ static __forceinline__ bool code(const Coding<T, kDim>& coding, const Lane& lane,
-                                              const RoundValues<T, kWhole>& in,
-                                              std::uint32_t (&residuals)[4]) {
-    std::uint32_t quanta[4];
-    bool doubtful = false;
-    for (unsigned c = 0; c < 4; ++c) {
-      quanta[c] = in.is_coded(c) ? coding.quantiser.quantise(in.values[c]) : 0;
-      doubtful |= is_doubtful(coding, in.values[c], quanta[c]);
-    }
-    if (coding.has_fill)
-      for (unsigned c = 0; c < 4; ++c) doubtful |= bits_of(in.values[c]) == coding.fill;
-    subtract(coding, lane, in, quanta, residuals);
-    return doubtful;
-  }
-
-  // The second look: with fill values settled, and exceptions found. `quanta_space` and `residual_space` are
+  // Residuals with fill values settled, and exceptions found. `quanta_space` and `residual_space` are
   // for 128 values each.
   struct Exceptions {
     std::uint32_t exact = 0, fill = 0;  // bit p: position p of the group
   };
   __device__ static __forceinline__ Exceptions code_again(const Coding<T, kDim>& coding, const Lane& lane,
-                                                          const RoundValues<T, false>& in,
+                                                          const RoundValues<T>& in,
                                                           std::uint32_t (&residuals)[4],
                                                           std::uint32_t* quanta_space,
                                                           std::uint32_t* residual_space) {
@@ -134,18 +114,9 @@ struct Round {
     return found;
   }
 
-  // The same where nothing is fill and no magnitude is lost.
-  __device__ static __forceinline__ Exceptions look_again(const Coding<T, kDim>& coding, const Lane& lane,
-                                                          const RoundValues<T, false>& in) {
-    std::uint32_t quanta[4];
-    for (unsigned c = 0; c < 4; ++c) quanta[c] = in.is_coded(c) ? coding.quantiser.quantise(in.values[c]) : 0;
-    return {find_exact(coding, lane, in, {}, quanta), 0};
-  }
-
  private:
   __device__ static __forceinline__ std::uint32_t find_exact(const Coding<T, kDim>& coding, const Lane& lane,
-                                                             const RoundValues<T, false>& in,
-                                                             const bool (&fills)[4],
+                                                             const RoundValues<T>& in, const bool (&fills)[4],
                                                              const std::uint32_t (&quanta)[4]) {
     bool exacts[4];
     for (unsigned c = 0; c < 4; ++c) {
@@ -156,21 +127,8 @@ struct Round {
     return gather_bits(lane, exacts);
   }
 
-  // Whether |x - 2 half| is not below the safe distance. The product is exact, so the fused operation rounds
-  // once, as a subtraction does.
-  __device__ static __forceinline__ bool is_doubtful(const Coding<T, kDim>& coding, T x,
-                                                     std::uint32_t quantum) {
-    const T half = static_cast<T>(static_cast<std::int32_t>(quantum)) * coding.quantiser.bound;
-    if constexpr (sizeof(T) == 4)
-      return !(fabsf(__fmaf_rn(-2.0f, half, x)) < coding.safe);
-    else
-      return !(fabs(__fma_rn(-2.0, half, x)) < coding.safe);
-  }
-
-  template <bool kWhole>
   __device__ static __forceinline__ void subtract(const Coding<T, kDim>& coding, const Lane& lane,
-                                                  const RoundValues<T, kWhole>& in,
-                                                  const std::uint32_t (&quanta)[4],
+                                                  const RoundValues<T>& in, const std::uint32_t (&quanta)[4],
                                                   std::uint32_t (&residuals)[4]) {
     std::uint32_t predicted[4] = {};
     if (coding.mode != Mode::fixed) predict<kDim>(lane, quanta, predicted);
@@ -203,7 +161,7 @@ struct Round {
   }
 
   __device__ static __forceinline__ void settle(const Coding<T, kDim>& coding, const Lane& lane,
-                                                const RoundValues<T, false>& in, const bool (&fills)[4],
+                                                const RoundValues<T>& in, const bool (&fills)[4],
                                                 std::uint32_t (&quanta)[4], std::uint32_t* space) {
     bool absent[4];
     for (unsigned c = 0; c < 4; ++c) absent[c] = !coding.v1 && !in.is_coded(c);
@@ -224,16 +182,14 @@ struct Round {
 };
 
 // The shape of a block, known in all lanes of it.
-template <unsigned kDim, bool kMayStandAside>
-__device__ __forceinline__ Shape shape_of(const Lane& lane, const RoundWords& words, Mode mode) {
-  const bool aside = kMayStandAside && mode == Mode::outlier;
-  std::uint32_t others = aside ? words.others : words.sizes;
+template <unsigned kDim>
+__device__ __forceinline__ Shape shape_of(const Lane& lane, const RoundSizes& sizes, Mode mode) {
+  std::uint32_t others = mode == Mode::outlier ? sizes.others : sizes.all;
   for (unsigned step = 1; step < (kDim == 1 ? 8 : 16); step *= 2)
     others |= __shfl_xor_sync(~0u, others, step);
-  if constexpr (kDim == 1) others &= ~kTopBit;
-  if (!aside) return Shape{bit_width(others), 0};
-  std::uint32_t first = __shfl_sync(~0u, words.first, (kDim == 1 ? lane.id & 24 : lane.id & 16) | 7);
-  if constexpr (kDim == 1) first &= ~kTopBit;
+  std::uint32_t first = __shfl_sync(~0u, sizes.first, (kDim == 1 ? lane.id & 24 : lane.id & 16) | 7);
+  if constexpr (kDim == 1) others &= ~kTopBit, first &= ~kTopBit;
+  if (mode != Mode::outlier) return Shape{bit_width(others), 0};
   return choose_shape<kDim>(first, others, mode);
 }
 

@@ -2,200 +2,399 @@
 #pragma once
 
 #include "codecs/cuszp/device_encode.cuh"
+#include "core/gpu/block.cuh"
+#include "core/gpu/launch.cuh"
 
 namespace homz::cuszp {
 
-// Found by measuring: how many rounds to unroll.
-inline constexpr unsigned kEncodeUnroll = 4;
+// The coded words of tiles in shared memory, with a word left out behind every 32: blocks of equal sizes
+// would crowd in few banks. Blocks that begin anywhere are written by bytes, without gaps.
+template <unsigned kDim, bool kAligned>
+struct CodedWords {
+  static constexpr unsigned kMost = kTileGroups * (1 + Block<kDim>::kMaxWidth);  // words of a tile
+  static constexpr unsigned kWords = kMost + kMost / 32 + 4;
 
-// One warp's share of a tile: the words of its blocks, in shared memory, and what is known of them. The words
-// of round r are in slot r + 1; packed bytes take the place of words that have been read, from slot 0 on, and
-// are never more than these by as much as a slot. Before, slot 0 is the room of the second look.
+  __device__ static constexpr unsigned at(unsigned word) { return kAligned ? word + word / 32 : word; }
+  // The room that a tile takes.
+  __device__ static constexpr unsigned room(unsigned bytes) { return at((bytes + 3) / 4) + 1; }
+};
+
+// A tile that is coded but not yet in the payload.
+struct CodedTile {
+  std::uint32_t tile, bytes, at;  // `at`: word of room.coded
+};
+inline constexpr unsigned kMostWaiting = 4;  // of them in a thread block
+
 template <class T, unsigned kDim, bool kAligned>
-class WarpEncoder {
+struct EncodeRoom {  // shared memory
+  alignas(16) T rows[kTileWarps][Rows<T, kDim>::kValues];
+  std::uint32_t coded[CodedWords<kDim, kAligned>::kWords];
+  CodedTile waiting[kMostWaiting];
+  struct PerTile {
+    std::uint64_t places[kMostWaiting];  // of the first `placed` of those waiting
+    std::uint32_t bytes[kTileWarps];     // the top bit: there are exceptions
+    std::uint32_t counts[kTileWarps], borders[kTileWarps];
+    std::uint32_t placed, next;  // next: ticket
+  };
+  PerTile tiles[2];                        // in turn
+  ChecksumState sums[kTileThreads];        // of what each thread has written
+  GroupMasksOf<kDim> masks[kTileThreads];  // where they are not all whole
+};
+inline constexpr unsigned kExceptional = kTopBit;
+
+template <class T>
+inline constexpr unsigned kEncodingBlocks = sizeof(T) == 4 ? 3 : 2;  // of a multiprocessor
+
+// One tile from values to coded bytes. Its steps are called in order; between measure() and pack() the
+// threads of the block meet.
+template <class T, unsigned kDim, bool kAligned>
+class TileCoder {
  public:
-  static constexpr unsigned kWords = Block<kDim>::kWords, kRoundBlocks = 4 / kWords;
-  static constexpr unsigned kBlocks = kRounds * kRoundBlocks;
-  using Slots = uint4[kRounds + 1][32];
-  static_assert(kWarpGroups / kWords * (Block<kDim>::kMaxBytes + 4) <= sizeof(Slots));
+  using Room = EncodeRoom<T, kDim, kAligned>;
+  static constexpr unsigned kWords = Block<kDim>::kWords;
 
-  __device__ WarpEncoder(const Coding<T, kDim>& coding, const Lane& lane, Slots& slots)
-      : coding_(coding), lane_(lane), slots_(slots) {}
+  __device__ TileCoder(const EncodeTask<T, kDim>& task, Room& room, const Lane& lane)
+      : task_(task), coding_(task.coding), room_(room), lane_(lane), warp_(threadIdx.x / 32) {}
 
-  __device__ __forceinline__ void code(const Places<kDim>& places) {
-    const Second rounds = places.all_whole() ? code_rounds<true>(places) : code_rounds<false>(places);
-    for (std::uint32_t left = rounds.doubtful | rounds.lossy; left != 0; left &= left - 1) {
-      const unsigned r = static_cast<unsigned>(__ffs(static_cast<int>(left))) - 1;
-      if (coding_.has_fill || (rounds.lossy >> r & 1) != 0)
-        code_again(places, r);
-      else
-        look_again(places, r);
+  __device__ __forceinline__ void code(bool whole) {
+    const T* const row = room_.rows[warp_] + Rows<T, kDim>::group(lane_.id);
+    exact_ = fill_ = 0;
+    bool rare = false;
+#pragma unroll 1
+    for (bool again = false;; again = true) {
+      const std::uint32_t doubts = group_.quantise(coding_, row);
+      group_.subtract(coding_, lane_);
+      if (again && rare) group_.load_residuals(row);
+      group_.measure(leads());
+      if (again) return;
+      rare = (!whole && !room_.masks[threadIdx.x].whole()) || (doubts & Group<T, kDim>::kHasFill) != 0 ||
+             (kDim == 1 && (group_.bits & kTopBit) != 0);
+      if (__any_sync(~0u, rare || doubts != 0) == 0) return;
+      if (kDim != 1) rare |= __shfl_xor_sync(~0u, rare, 1) != 0;
+      if (!rare) exact_ = find_exact(coding_, row, doubts);
+      if (__any_sync(~0u, rare) == 0) return;
+      // What is in registers is found anew: the call would have to keep it.
+      code_rare_blocks(whole ? GroupMasksOf<kDim>() : room_.masks[threadIdx.x], rare);
     }
   }
 
-  // Of this lane's block.
-  __device__ std::byte metadata() const { return static_cast<std::byte>(metadata_); }
-  __device__ Shape shape() const {
-    if (kAligned) return Shape{metadata_, 0};
-    Shape shape;
-    read_shape<kDim>(metadata(), coding_.mode, shape);
-    return shape;
-  }
-  __device__ const WarpCounts& found() const { return found_; }
-
-  // `mine`: of this lane's block, in the bytes of the warp.
-  __device__ __forceinline__ void pack(BlockBytes mine) {
-    const Transposer transpose(lane_);
-#pragma unroll 2
-    for (unsigned r = 0; r < kRounds; ++r) {
-      const BlockBytes is(__shfl_sync(~0u, mine.packed, r * kRoundBlocks + lane_.group / kWords));
-      const std::uint32_t widest = __reduce_max_sync(~0u, is.planes());
-      if (widest == 0) continue;
-      const uint4 words = slots_[r + 1][lane_.id];
-      __syncwarp();
-      pack_planes<kDim, kAligned>(lane_, transpose, words, is, widest, reinterpret_cast<std::byte*>(slots_));
+  // The shape of the block, and what the other warps have to know.
+  __device__ __forceinline__ void measure(typename Room::PerTile& tile) {
+    choose_shape_of_block();
+    const std::uint32_t planes = shape_.zero() ? 0 : 4 * (1 + shape_.width);
+    const std::uint32_t own = planes + (leads() ? shape_.outlier_bytes : 0);
+    const std::uint32_t upto = warp_sum_upto(lane_.id, own);
+    at_ = upto - planes;
+    if (kDim != 1 && !leads()) at_ = upto - 2 * planes + 4;  // planes of both groups alternate
+    const WarpCounts found(lane_, exact_, fill_);
+    marked_ = found.marked;
+    if (lane_.id == 31) tile.bytes[warp_] = upto | (found.marked != 0 ? kExceptional : 0);
+    if (lane_.id == 0) {
+      tile.counts[warp_] = found.counts;
+      tile.borders[warp_] = found.borders;
     }
-    __syncwarp();
   }
-  __device__ const std::uint32_t* packed() const {
-    return reinterpret_cast<const std::uint32_t*>(slots_);
+
+  // The tile's bytes, when all warps have told theirs.
+  __device__ __forceinline__ std::uint32_t settle(std::uint32_t tile, const typename Room::PerTile& told) {
+    const std::uint32_t of_warp = lane_.id < kTileWarps ? told.bytes[lane_.id] : 0;
+    const std::uint32_t bytes = of_warp & ~kExceptional, total = __reduce_add_sync(~0u, bytes);
+    const bool exceptional = __any_sync(~0u, (of_warp & kExceptional) != 0) != 0;
+    at_ += __reduce_add_sync(~0u, lane_.id < warp_ ? bytes : 0);
+    if (threadIdx.x == 0) tell_place(task_.space.places + tile, kSized | total);
+    if (exceptional && lane_.id == 0) task_.space.marked[std::uint64_t{tile} * kTileWarps + warp_] = marked_;
+    if (threadIdx.x == 32) {
+      task_.space.records[tile] = exceptional ? join_counts(told.counts, told.borders) : TileRecord();
+      if (exceptional) atomicOr(&task_.space.state->has_exceptions, 1u);
+    }
+    return total;
+  }
+
+  // Writes the metadata byte of this thread's block, if it has one. Returns it.
+  __device__ __forceinline__ std::uint32_t put_metadata(std::uint32_t tile, bool is_last) const {
+    if (!leads()) return 0;
+    const std::uint64_t block = std::uint64_t{tile} * (kTileGroups / kWords) + threadIdx.x / kWords;
+    const std::byte metadata = shape_.metadata();
+    if (!is_last || block < coding_.layout.blocks()) task_.payload[block] = metadata;
+    return static_cast<std::uint32_t>(metadata);
+  }
+
+  // To room.coded, the tile's first word being `at`.
+  __device__ __forceinline__ void pack(std::uint32_t at) {
+    if (shape_.zero()) return;
+    if constexpr (kAligned) {
+      const std::uint32_t first = at_ / 4;
+      std::uint32_t* const coded = room_.coded + (at + first);
+      const auto put = [&](std::uint32_t word, std::uint32_t value) {  // as CodedWords::at()
+        coded[(first + kWords * word) / 32 + kWords * word] = value;
+      };
+      put(0, group_.signs);
+      put_planes(group_.sizes, shape_.width,
+                 [&](unsigned plane, std::uint32_t word) { put(1 + plane, word); });
+    } else {
+      std::byte* const to = reinterpret_cast<std::byte*>(room_.coded + at) + at_;
+      if (leads() && shape_.outlier_bytes != 0) {
+        gpu::store_bytes(to - shape_.outlier_bytes, group_.sizes[0], shape_.outlier_bytes);
+        group_.sizes[0] = 0;
+      }
+      gpu::store_word(to, group_.signs);
+      put_planes(group_.sizes, shape_.width, [&](unsigned plane, std::uint32_t word) {
+        gpu::store_word(to + 4 * kWords * (1 + plane), word);
+      });
+    }
   }
 
  private:
-  // Bits of rounds that need a second look: some value may break the bound, or is fill; or a magnitude of
-  // 2^31 is lost, as it is in rows, which changes what decoders get.
-  struct Second {
-    std::uint32_t doubtful = 0, lossy = 0;
-  };
-  template <bool kWhole>
-  __device__ __forceinline__ Second code_rounds(const Places<kDim>& places) {
-    Second second;
-    RoundValues<T, kWhole> ahead;
-    ahead.load(coding_.data, places, lane_, 0);
-#pragma unroll(kWhole ? kEncodeUnroll : 1)
-    for (unsigned r = 0; r < kRounds; ++r) {
-      const RoundValues<T, kWhole> values = ahead;
-      if (r + 1 < kRounds) ahead.load(coding_.data, places, lane_, r + 1);
-      std::uint32_t residuals[4];
-      const bool doubts = Round<T, kDim>::code(coding_, lane_, values, residuals);
-      const RoundWords words(residuals, holds_first<kDim>(lane_));
-      keep(r, words);
-      if (__any_sync(~0u, doubts) != 0) second.doubtful |= 1u << r;
-      if (kDim == 1 && __any_sync(~0u, words.sizes >= kTopBit) != 0) second.lossy |= 1u << r;
+  __device__ bool leads() const {
+    return kDim == 1 || lane_.id % 2 == 0;
+  }
+
+  __device__ __forceinline__ void code_rare_blocks(GroupMasksOf<kDim> masks, bool rare) {
+    std::uint64_t coded = masks.coded(), owned = masks.owned();
+    if constexpr (kDim != 1) {
+      coded |= std::uint64_t{__shfl_down_sync(~0u, masks.coded(), 1)} << 32;
+      owned |= std::uint64_t{__shfl_down_sync(~0u, masks.owned(), 1)} << 32;
     }
-    return second;
-  }
-
-  __device__ __forceinline__ void keep(unsigned r, const RoundWords& words) {
-    slots_[r + 1][lane_.id] = make_uint4(words.words[0], words.words[1], words.words[2], words.words[3]);
-    const Shape shape = shape_of<kDim, !kAligned>(lane_, words, coding_.mode);
-    const std::uint32_t is = kAligned ? shape.width : static_cast<std::uint32_t>(shape.metadata());
-    const std::uint32_t there = __shfl_sync(~0u, is, 8 * kWords * (lane_.id % kRoundBlocks));
-    if (lane_.id / kRoundBlocks == r) metadata_ = there;
-  }
-
-  __device__ __forceinline__ void look_again(const Places<kDim>& places, unsigned r) {
-    RoundValues<T, false> values;
-    values.load(coding_.data, places, lane_, r);
-    const auto found = Round<T, kDim>::look_again(coding_, lane_, values);
-    if (__any_sync(~0u, found.exact != 0) != 0) found_.add(lane_, r, false, found);
-  }
-
-  __device__ __forceinline__ void code_again(const Places<kDim>& places, unsigned r) {
-    RoundValues<T, false> values;
-    values.load(coding_.data, places, lane_, r);
-    std::uint32_t residuals[4];
-    // The round's own words make room: they are kept anew.
-    const auto found = Round<T, kDim>::code_again(coding_, lane_, values, residuals,
-                                                  reinterpret_cast<std::uint32_t*>(slots_[0]),
-                                                  reinterpret_cast<std::uint32_t*>(slots_[r + 1]));
+    BlockExceptions found{0, 0};
+    if (rare && leads()) found = code_block_again(coding_, room_.rows[warp_], lane_.id, coded, owned);
     __syncwarp();
-    keep(r, RoundWords(residuals, holds_first<kDim>(lane_)));
-    if (__any_sync(~0u, (found.exact | found.fill) != 0) != 0) found_.add(lane_, r, coding_.has_fill, found);
+    if constexpr (kDim != 1) {
+      const auto exact = __shfl_up_sync(~0u, static_cast<std::uint32_t>(found.exact >> 32), 1);
+      const auto fill = __shfl_up_sync(~0u, static_cast<std::uint32_t>(found.fill >> 32), 1);
+      if (!leads()) found = BlockExceptions{exact, fill};
+    }
+    if (!rare) return;
+    exact_ = static_cast<std::uint32_t>(found.exact);
+    fill_ = static_cast<std::uint32_t>(found.fill);
   }
 
+  __device__ __forceinline__ void choose_shape_of_block() {
+    std::uint32_t bits = kAligned ? group_.bits : group_.others, first = group_.sizes[0];
+    if constexpr (kDim != 1) {
+      bits |= __shfl_xor_sync(~0u, bits, 1);
+      if (!kAligned) first = __shfl_sync(~0u, first, lane_.id & 30);
+    } else {
+      bits &= ~kTopBit;
+      first &= ~kTopBit;
+    }
+    shape_ = kAligned                        ? Shape{bit_width(bits), 0}
+             : coding_.mode == Mode::outlier ? choose_shape<kDim>(first, bits, Mode::outlier)
+                                             : Shape{bit_width(bits | first), 0};
+  }
+
+  const EncodeTask<T, kDim>& task_;
   const Coding<T, kDim>& coding_;
+  Room& room_;
   const Lane& lane_;
-  Slots& slots_;
-  std::uint32_t metadata_ = 0;  // lane i: of the warp's i-th block
-  WarpCounts found_;
+  const unsigned warp_;
+  Group<T, kDim> group_;
+  std::uint32_t exact_, fill_, marked_, at_;  // `at_`: byte of the first plane
+  Shape shape_;
 };
 
-__device__ __forceinline__ std::uint32_t warp_sum_upto(unsigned lane, std::uint32_t value) {
-  for (unsigned step = 1; step < 32; step *= 2) {
-    const std::uint32_t other = __shfl_up_sync(~0u, value, step);
-    if (lane >= step) value += other;
+// Copies a tile's bytes to the payload, from its byte `offset` on, and sums the payload's words.
+__device__ __forceinline__ TileSums copy_aligned(const std::uint32_t* from, std::uint32_t bytes,
+                                                 std::uint32_t* to) {
+  constexpr unsigned kStep = kTileThreads, kPadded = CodedWords<1, true>::at(kStep), kEach = 4;
+  TileSums sums;
+  std::uint32_t i = threadIdx.x;
+  from += CodedWords<1, true>::at(i);
+  to += i;
+  const std::uint32_t end = bytes / 4;
+  for (; i + (kEach - 1) * kStep < end; i += kEach * kStep, from += kEach * kPadded, to += kEach * kStep) {
+    std::uint32_t words[kEach];
+    for (unsigned k = 0; k < kEach; ++k) words[k] = from[k * kPadded];
+    for (unsigned k = 0; k < kEach; ++k) {
+      __stcs(to + k * kStep, words[k]);
+      sums.add_word(i + k * kStep, words[k]);
+    }
   }
-  return value;
+  for (; i < end; i += kStep, from += kPadded, to += kStep) {
+    __stcs(to, *from);
+    sums.add_word(i, *from);
+  }
+  return sums;
 }
 
-// kAligned: all blocks begin at multiples of 4 bytes, in the payload and in memory, so no outlier stands
-// aside.
-template <class T, unsigned kDim, bool kAligned>
-__global__ __launch_bounds__(kTileThreads, kDim == 1 ? 5 : 4) void encode_tiles(EncodeTask<T, kDim> task) {
-  using Encoder = WarpEncoder<T, kDim, kAligned>;
-  __shared__ typename Encoder::Slots slots[kTileWarps];
-  __shared__ std::uint32_t warp_bytes[kTileWarps], counts[kTileWarps], borders[kTileWarps];
-  __shared__ std::uint64_t tile_start;
-  __shared__ ChecksumState warp_sums[kTileWarps];
-  if (!task.applies()) return;
-  const Coding<T, kDim>& coding = task.coding;
-  const Lane lane;
-  const unsigned warp = threadIdx.x / 32;
-  const std::uint64_t tile = blockIdx.x;
-  const std::uint64_t first_group = tile * kTileGroups + warp * kWarpGroups;
-
-  Encoder encoder(coding, lane, slots[warp]);
-  encoder.code(Places<kDim>(coding.layout, first_group, lane));
-  const Shape shape = encoder.shape();
-  const std::uint32_t bytes = shape.bytes(Block<kDim>::kPlaneBytes);
-  const std::uint32_t upto = warp_sum_upto(lane.id, bytes);
-  const WarpCounts& found = encoder.found();
-  if (lane.id == 31) warp_bytes[warp] = upto;
-  if (lane.id == 0) borders[warp] = 0;
-  if (!found.none()) {
-    const std::uint32_t packed = found.totals();
-    if (lane.id == 0) counts[warp] = packed;
-    if (lane.id == 0) borders[warp] = found.borders();
-  } else if (lane.id == 0) {
-    counts[warp] = 0;
-  }
-  const bool exceptional = __syncthreads_or(!found.none()) != 0;
-  std::uint32_t before = 0, total = 0;
-  for (unsigned w = 0; w < kTileWarps; ++w) {
-    before += w < warp ? warp_bytes[w] : 0;
-    total += warp_bytes[w];
-  }
-  // One warp waits for the tiles before this one, while the others pack.
-  if (warp == 0) {
-    const std::uint64_t start = look_back(task.space.look_back, tile, total);
-    if (lane.id == 0) tile_start = start;
-  }
-  encoder.pack(BlockBytes(upto - bytes, shape));
-  const std::uint64_t block = first_group / Encoder::kWords + lane.id;
-  const bool has_block = lane.id < Encoder::kBlocks && block < coding.layout.blocks();
-  if (has_block) task.payload[block] = encoder.metadata();
-  if (exceptional) {
-    if (lane.id == 0) task.space.marked[tile * kTileWarps + warp] = found.marked();
-    if (threadIdx.x == 0) atomicOr(&task.space.state->has_exceptions, 1u);
-  }
-  if (threadIdx.x == 32) task.space.records[tile] = exceptional ? join_counts(counts, borders) : TileRecord();
-  if (tile + 1 == gridDim.x)
-    for (std::uint64_t i = coding.layout.blocks() + threadIdx.x; i < coding.layout.metadata_bytes();
-         i += kTileThreads)
-      task.payload[i] = std::byte{0};
-  __syncthreads();
-
-  const std::uint64_t start = coding.layout.metadata_bytes() + tile_start;
-  if (start + total > task.limit) return;  // incompressible: the list's kernel finds that out, too
+// Where bytes begin anywhere, the first and the last word are shared with the tiles beside.
+__device__ __forceinline__ TileSums copy_shifted(const std::uint32_t* from, std::uint32_t bytes,
+                                                 std::uint32_t* to, std::uint32_t skip) {
   TileSums sums;
-  copy_out<kAligned>(lane, encoder.packed(), warp_bytes[warp], task.payload, start + before, start / 4, sums);
-  if (has_block) {
-    const std::uint64_t word = static_cast<std::uint64_t>(encoder.metadata()) << 8 * (block % 4);
-    sums.sum += word;
-    sums.weighted += (block / 4 - start / 4) * word;
+  const std::uint32_t end = skip + bytes;  // of the words' bytes
+  for (std::uint32_t i = threadIdx.x; 4 * i < end; i += kTileThreads) {
+    const std::uint32_t before = i == 0 ? 0 : from[i - 1];
+    std::uint32_t word = skip == 0 ? from[i] : __funnelshift_l(before, 4 * i < bytes ? from[i] : 0, 8 * skip);
+    const std::uint32_t first = i == 0 ? skip : 0, last = end - 4 * i < 4 ? end - 4 * i : 4;
+    if (last < 4) word &= (1u << 8 * last) - 1;
+    sums.add_word(i, word);
+    if (last - first == 4)
+      __stcs(to + i, word);
+    else
+      gpu::store_bytes(reinterpret_cast<std::byte*>(to + i) + first, word >> 8 * first, last - first);
   }
-  sums.give(warp_sums, start / 4, &task.space.state->slots[tile % EncodeState::kSlots].sums);
+  return sums;
+}
+
+// The loop of a thread block over tiles. Tickets count from 1, and everyone begins with their own number: who
+// has 0 adds up the sizes.
+template <class T, unsigned kDim, bool kAligned>
+class EncodeLoop {
+ public:
+  using Room = EncodeRoom<T, kDim, kAligned>;
+
+  __device__ EncodeLoop(const EncodeTask<T, kDim>& task, Room& room)
+      : task_(task), room_(room), tiles_(static_cast<std::uint32_t>(task.tiles())) {}
+
+  __device__ __forceinline__ void run() {
+    std::uint32_t ticket = blockIdx.x;
+    if (ticket == 0) return add_up();
+    bool whole = fetch(ticket);  // the values are there already
+    gpu::wait_for_last();
+    room_.sums[threadIdx.x] = ChecksumState();
+    for (unsigned turn = 0; ticket <= tiles_; turn ^= 1) step(ticket, whole, turn);
+    __syncthreads();
+    while (waiting_ != 0) copy_first();
+    tell_sums();
+  }
+
+ private:
+  static constexpr unsigned kWords = Block<kDim>::kWords;
+
+  __device__ std::uint32_t draw() const { return gridDim.x + atomicAdd(&task_.space.state->ticket, 1u); }
+
+  __device__ __forceinline__ bool fetch(std::uint32_t ticket) const {
+    if (ticket > tiles_) return true;
+    const unsigned warp = threadIdx.x / 32;
+    const std::uint64_t first = std::uint64_t{ticket - 1} * kTileGroups + warp * kWarpGroups;
+    const Places<kDim> places(task_.coding.layout, first, lane_);
+    return fetch_groups(task_.coding.data, places, lane_, room_.rows[warp], room_.masks[threadIdx.x]);
+  }
+
+  // Codes one tile, and writes those that have a place by now: it depends on all others under way. Then
+  // `ticket` is the next one, and its values are on the way.
+  __device__ __forceinline__ void step(std::uint32_t& ticket, bool& whole, unsigned turn) {
+    auto& told = room_.tiles[turn];
+    const std::uint32_t tile = ticket - 1;
+    if (threadIdx.x == 0) told.next = draw();
+    TileCoder<T, kDim, kAligned> coder(task_, room_, lane_);
+    wait_for_copies();
+    __syncwarp();
+    std::uint64_t seen = 0;
+    if (threadIdx.x < waiting_)
+      seen = see_place(place_of(room_.waiting[(first_ + threadIdx.x) % kMostWaiting]));
+    coder.code(whole);
+    coder.measure(told);
+    if (threadIdx.x < 32) tell_placed(told, seen);
+    __syncthreads();  // the tile before is packed, too, and what was copied then is free
+    ticket = told.next;
+    if (kDim == 1) whole = fetch(ticket);
+    const std::uint32_t bytes = coder.settle(tile, told);
+    const bool is_last = tile + 1 == tiles_;
+    const std::uint32_t metadata = coder.put_metadata(tile, is_last);
+    const std::uint64_t block = std::uint64_t{tile} * (kTileGroups / kWords) + threadIdx.x / kWords;
+    room_.sums[threadIdx.x].add(block / 4, metadata << 8 * (block % 4));
+    if (is_last) pad_metadata();
+    std::uint32_t copied = 0;
+    if (bytes != 0) {
+      const std::uint32_t at = make_room(bytes, copied);
+      coder.pack(at);
+      if (threadIdx.x == 0) room_.waiting[(first_ + waiting_) % kMostWaiting] = CodedTile{tile, bytes, at};
+    }
+    if (kDim != 1) whole = fetch(ticket);  // takes too many registers before
+    for (; copied < told.placed; ++copied) copy_first(told.places[copied]);
+    waiting_ += bytes != 0;
+  }
+
+  __device__ std::uint64_t* place_of(const CodedTile& coded) const { return task_.space.places + coded.tile; }
+
+  // By the first warp; `seen`: of the place of the waiting tile that the lane has asked for.
+  __device__ __forceinline__ void tell_placed(typename Room::PerTile& told, std::uint64_t seen) const {
+    const unsigned placed = __ballot_sync(~0u, seen >= kPlaced);
+    const unsigned first = static_cast<unsigned>(__ffs(static_cast<int>(~placed))) - 1;
+    if (lane_.id < first) told.places[lane_.id] = seen & kPlaceValue;
+    if (lane_.id == 0) told.placed = first;
+  }
+
+  // Words of room.coded that nothing is in since the threads met; if need be, tiles are waited for: `copied`.
+  __device__ __forceinline__ std::uint32_t make_room(std::uint32_t bytes, std::uint32_t& copied) {
+    using Words = CodedWords<kDim, kAligned>;
+    const std::uint32_t room = Words::room(bytes);
+    for (;; ++copied) {
+      const std::uint32_t first = waiting_ == 0 ? 0 : room_.waiting[first_].at;
+      std::uint32_t at = waiting_ == 0 ? 0 : end_;
+      std::uint32_t limit = waiting_ == 0 || first < at ? Words::kWords : first;
+      if (at + room > limit && limit == Words::kWords) at = 0, limit = first;
+      if (waiting_ < kMostWaiting && at + room <= limit) {
+        if (copied != 0) __syncthreads();
+        end_ = at + room;
+        return at;
+      }
+      copy_first();
+    }
+  }
+
+  // The tile that has waited longest.
+  __device__ __forceinline__ void copy_first() {
+    std::uint64_t place = 0;
+    if (lane_.id == 0) place = wait_for_place(place_of(room_.waiting[first_]));
+    copy_first(__shfl_sync(~0u, place, 0));
+  }
+  __device__ __forceinline__ void copy_first(std::uint64_t place) {
+    const CodedTile coded = room_.waiting[first_];
+    first_ = (first_ + 1) % kMostWaiting;
+    --waiting_;
+    const std::uint64_t start = task_.coding.layout.metadata_bytes() + place;
+    if (start + coded.bytes > task_.limit) return;  // incompressible: the list's kernel finds that out, too
+    const std::uint32_t* const from = room_.coded + coded.at;
+    auto* const to = reinterpret_cast<std::uint32_t*>(task_.payload) + start / 4;
+    const TileSums sums =
+        kAligned ? copy_aligned(from, coded.bytes, to) : copy_shifted(from, coded.bytes, to, start % 4);
+    ChecksumState all = room_.sums[threadIdx.x];
+    sums.join_to(all, start / 4);
+    room_.sums[threadIdx.x] = all;
+  }
+
+  __device__ void tell_sums() const {
+    const ChecksumState& mine = room_.sums[threadIdx.x];
+    const ChecksumState all{gpu::block_sum(mine.sum), gpu::block_sum(mine.weighted)};
+    if (threadIdx.x == 0)
+      gpu::add_atomically(&task_.space.state->slots[blockIdx.x % EncodeState::kSlots].sums, all);
+  }
+
+  __device__ void pad_metadata() const {
+    const auto& layout = task_.coding.layout;
+    for (std::uint64_t i = layout.blocks() + threadIdx.x; i < layout.metadata_bytes(); i += kTileThreads)
+      task_.payload[i] = std::byte{0};
+  }
+
+  __device__ void add_up() const {
+    gpu::wait_for_last();
+    if (threadIdx.x >= 32) return;
+    const std::uint64_t bytes = place_tiles(task_.space.places, tiles_);
+    if (threadIdx.x == 0) task_.space.state->coded = bytes;
+  }
+
+  const EncodeTask<T, kDim>& task_;
+  Room& room_;
+  const std::uint32_t tiles_;
+  const Lane lane_;
+  std::uint32_t first_ = 0, waiting_ = 0, end_ = 0;  // of room.waiting; `end_`: of the last one's words
+};
+
+inline constexpr std::size_t kSharedMemory = 228 * 1024,
+                             kSharedOfSystem = 1024;  // of a multiprocessor, a block
+
+// kAligned: all blocks begin at multiples of 4 bytes in the payload, so no outlier stands aside.
+template <class T, unsigned kDim, bool kAligned>
+__global__ __launch_bounds__(kTileThreads, kEncodingBlocks<T>) void encode_tiles(
+    const __grid_constant__ EncodeTask<T, kDim> task) {
+  static_assert(kEncodingBlocks<T> * (sizeof(EncodeRoom<T, kDim, kAligned>) + kSharedOfSystem + 128) <=
+                kSharedMemory);
+  extern __shared__ uint4 memory[];
+  gpu::let_next_start();
+  if (task.chosen) gpu::wait_for_last();  // for the choice
+  if (!task.applies()) return;
+  EncodeLoop<T, kDim, kAligned>(task, *reinterpret_cast<EncodeRoom<T, kDim, kAligned>*>(memory)).run();
 }
 
 }  // namespace homz::cuszp

@@ -70,10 +70,17 @@ class Tiles {
   static constexpr bool kPadIsZero = false;  // upstream leaves the padding as it finds it
 
   HOMZ_HD Tiles(std::uint64_t dz, std::uint64_t dy, std::uint64_t dx)
-      : dz_(dz), dy_(dy), dx_(dx), tiles_y_(ceil_div(dy, kSide)), tiles_x_(ceil_div(dx, kSide)) {}
+      : dz_(dz),
+        dy_(dy),
+        dx_(dx),
+        tiles_y_(ceil_div(dy, kSide)),
+        tiles_x_(ceil_div(dx, kSide)),
+        blocks_(ceil_div(dz, kDepth) * tiles_y_ * tiles_x_),
+        inverse_y_(inverse(tiles_y_)),
+        inverse_x_(inverse(tiles_x_)) {}
 
   HOMZ_HD std::uint64_t count() const { return dz_ * dy_ * dx_; }
-  HOMZ_HD std::uint64_t blocks() const { return ceil_div(dz_, kDepth) * tiles_y_ * tiles_x_; }
+  HOMZ_HD std::uint64_t blocks() const { return blocks_; }
   // The elements in no quad have positions behind the blocks, as if they were in a last block of zeros.
   HOMZ_HD std::uint64_t places() const { return blocks() + (tail() != 0); }
   HOMZ_HD std::uint64_t positions() const { return 64 * blocks() + tail(); }
@@ -109,8 +116,9 @@ class Tiles {
       return {block % tiles_x_ * kSide, block / tiles_x_ % tiles_y_ * kSide,
               block / tiles_x_ / tiles_y_ * kDepth};
     const auto b = static_cast<std::uint32_t>(block), nx = static_cast<std::uint32_t>(tiles_x_),
-               ny = static_cast<std::uint32_t>(tiles_y_);  // division of 64 bits is slow where it matters
-    return {b % nx * kSide, b / nx % ny * kSide, b / nx / ny * kDepth};
+               ny = static_cast<std::uint32_t>(tiles_y_);  // division is slow where it matters
+    const std::uint32_t row = divide(b, nx, inverse_x_), slice = divide(row, ny, inverse_y_);
+    return {(b - row * nx) * kSide, (row - slice * ny) * kSide, slice * kDepth};
   }
 
   // The first element of the quad of column x in the row that starts at element `row_start`, and whether the
@@ -152,6 +160,16 @@ class Tiles {
     }
   }
 
+  // By a product with the inverse, which is too small by at most 1.
+  HOMZ_HD static constexpr std::uint32_t inverse(std::uint64_t divisor) {
+    return divisor == 0 ? 0 : static_cast<std::uint32_t>(0xffffffffu / divisor);
+  }
+  HOMZ_HD static constexpr std::uint32_t divide(std::uint32_t number, std::uint32_t by,
+                                                std::uint32_t inverse) {
+    const auto near = static_cast<std::uint32_t>(std::uint64_t{number} * inverse >> 32);
+    return number - near * by >= by ? near + 1 : near;
+  }
+
   // How far the quads of the row at `row_start` reach past the row (or, negative, fall short of it).
   HOMZ_HD int overhang(std::uint64_t row_start) const {
     return static_cast<int>((4 - dx_ % 4) % 4) - static_cast<int>(row_start % 4);
@@ -164,7 +182,8 @@ class Tiles {
     if (at.owner) place.owned |= low_bits(inside < 4 ? inside : 4) << 4 * quad;
   }
 
-  std::uint64_t dz_ = 0, dy_ = 0, dx_ = 0, tiles_y_ = 0, tiles_x_ = 0;
+  std::uint64_t dz_ = 0, dy_ = 0, dx_ = 0, tiles_y_ = 0, tiles_x_ = 0, blocks_ = 0;
+  std::uint32_t inverse_y_ = 0, inverse_x_ = 0;
 };
 
 }  // namespace homz::cuszp

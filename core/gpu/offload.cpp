@@ -1,72 +1,83 @@
 #include "core/gpu/offload.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <span>
+#include <vector>
 
 #include "core/gpu/gpu.hpp"
+#include "core/threads.hpp"
 
 namespace homz::gpu {
 namespace {
 
-// Two pinned pieces: while the GPU copies one, the host fills or empties the other.
+// Copies between the host's pageable memory and the GPU by way of pinned pieces, each with a thread of its
+// own: while the GPU copies some, the host fills or empties others. One thread copies slower than the bus.
 class Ferry {
  public:
-  static Result<Ferry> make() {
+  // For copies of at most `largest` bytes.
+  static Result<Ferry> make(std::uint64_t largest) {
     Ferry ferry;
-    for (Berth& berth : ferry.berths_) {
-      HOMZ_ASSIGN(berth.memory, Memory::pinned(kPiece));
+    ferry.piece_ = std::clamp<std::uint64_t>(largest / kBerths, 1 << 20, 4 << 20);
+    const std::uint64_t berths = std::clamp<std::uint64_t>(ferry.pieces(largest), 1, kBerths);
+    for (std::uint64_t i = 0; i < berths; ++i) {
+      Berth berth;
+      HOMZ_ASSIGN(berth.memory, Memory::pinned(ferry.piece_));
       HOMZ_ASSIGN(berth.stream, Stream::make());
+      ferry.berths_.push_back(std::move(berth));
     }
     return Result<Ferry>(std::move(ferry));
   }
 
   Status to_gpu(ConstBytes from, Bytes to) {
-    for (std::uint64_t first = 0, turn = 0; first < from.size(); first += kPiece, ++turn) {
-      Berth& berth = berths_[turn % 2];
-      const std::uint64_t size = std::min<std::uint64_t>(kPiece, from.size() - first);
+    HOMZ_TRY(for_pieces(from.size(), [&](Berth& berth, std::uint64_t first, std::uint64_t size) -> Status {
       HOMZ_TRY(wait(berth.stream.get()));
       std::memcpy(berth.memory.bytes().data(), from.data() + first, size);
-      HOMZ_TRY(
-          copy(ConstBytes(berth.memory.bytes()).first(size), to.subspan(first, size), berth.stream.get()));
-    }
-    return settle();
+      return copy(ConstBytes(berth.memory.bytes()).first(size), to.subspan(first, size), berth.stream.get());
+    }));
+    for (const Berth& berth : berths_) HOMZ_TRY(wait(berth.stream.get()));
+    return Status();
   }
 
   Status to_host(ConstBytes from, Bytes to) {
-    const std::uint64_t pieces = (from.size() + kPiece - 1) / kPiece;
-    const auto size_of = [&](std::uint64_t piece) {
-      return std::min<std::uint64_t>(kPiece, from.size() - piece * kPiece);
-    };
-    for (std::uint64_t piece = 0; piece <= pieces; ++piece) {
-      if (piece < pieces) {
-        Berth& berth = berths_[piece % 2];
-        HOMZ_TRY(
-            copy(from.subspan(piece * kPiece, size_of(piece)), berth.memory.bytes(), berth.stream.get()));
-      }
-      if (piece == 0) continue;
-      Berth& landed = berths_[(piece - 1) % 2];
-      HOMZ_TRY(wait(landed.stream.get()));
-      std::memcpy(to.data() + (piece - 1) * kPiece, landed.memory.bytes().data(), size_of(piece - 1));
-    }
-    return settle();
+    return for_pieces(from.size(), [&](Berth& berth, std::uint64_t first, std::uint64_t size) -> Status {
+      HOMZ_TRY(copy(from.subspan(first, size), berth.memory.bytes(), berth.stream.get()));
+      HOMZ_TRY(wait(berth.stream.get()));
+      std::memcpy(to.data() + first, berth.memory.bytes().data(), size);
+      return Status();
+    });
   }
 
  private:
-  static constexpr std::uint64_t kPiece = 32 << 20;
+  static constexpr std::uint64_t kBerths = 4;
   struct Berth {
     Memory memory;
     Stream stream;
   };
 
-  Status settle() {
-    for (const Berth& berth : berths_) HOMZ_TRY(wait(berth.stream.get()));
-    return Status();
+  std::uint64_t pieces(std::uint64_t bytes) const { return (bytes + piece_ - 1) / piece_; }
+  template <class F>
+  Status for_pieces(std::uint64_t bytes, F&& f) {
+    return try_parallel_for_workers(
+        pieces(bytes), static_cast<unsigned>(berths_.size()), [&](std::uint64_t i, std::uint64_t worker) {
+          return f(berths_[worker], i * piece_, std::min(piece_, bytes - i * piece_));
+        });
   }
 
-  std::array<Berth, 2> berths_;
+  std::uint64_t piece_ = 0;
+  std::vector<Berth> berths_;
 };
+
+// One stream is made and read by kernels that see all of it. What does not fit is not cut: the parts would be
+// streams of their own, which the caller can make.
+Status check_room(std::uint64_t bytes) {
+  HOMZ_ASSIGN(const std::uint64_t free, free_memory());
+  if (bytes <= free) return Status();
+  return Status(Code::out_of_memory,
+                "values, stream and scratch together take " + std::to_string(bytes) +
+                    " bytes of the GPU's memory, of which " + std::to_string(free) +
+                    " are free: work on the host, or compress the field in slabs, a stream each");
+}
 
 template <class T>
 Result<T> fetch(const Memory& memory, CUstream_st* stream) {
@@ -81,7 +92,8 @@ Result<Compressed> offload_compression(const Compression& compression, ConstByte
   HOMZ_ASSIGN(const Stream stream, Stream::make());
   const Exec exec = device(stream.get());
   HOMZ_ASSIGN(const StreamFootprint needs, footprint(compression, exec));
-  HOMZ_ASSIGN(Ferry ferry, Ferry::make());
+  HOMZ_TRY(check_room(data.size() + needs.stream_bytes + needs.scratch_bytes));
+  HOMZ_ASSIGN(Ferry ferry, Ferry::make(data.size()));
   HOMZ_ASSIGN(Memory there, Memory::on_device(data.size()));
   HOMZ_ASSIGN(Memory coded, Memory::on_device(needs.stream_bytes));
   HOMZ_ASSIGN(Memory scratch, Memory::on_device(needs.scratch_bytes));
@@ -105,7 +117,8 @@ Result<Decompressed> offload_decompression(const Registry& registry, ConstBytes 
   HOMZ_ASSIGN(const StreamHeader header, load(bytes));
   const std::uint64_t size = header.field.bytes();
   HOMZ_TRY(check_declared(size, max_bytes));
-  HOMZ_ASSIGN(Ferry ferry, Ferry::make());
+  HOMZ_TRY(check_room(size + bytes.size()));
+  HOMZ_ASSIGN(Ferry ferry, Ferry::make(std::max<std::uint64_t>(size, bytes.size())));
   HOMZ_ASSIGN(Memory coded, Memory::on_device(bytes.size()));
   HOMZ_ASSIGN(const OpenStream open, open_stream(registry, header, coded.bytes(), exec));
   HOMZ_ASSIGN(Memory there, Memory::on_device(size));

@@ -9,7 +9,7 @@
 namespace homz::gpu {
 
 // As compress_resolved and decompress of core/compress.hpp. Data, stream and scratch must fit in the GPU's
-// memory together (errors: out_of_memory, and unsupported without a GPU).
+// memory together (errors: out_of_memory, which tells what to do, and unsupported without a GPU).
 Result<Compressed> compress_resolved(const Compression& compression, ConstBytes data);
 Result<Decompressed> decompress(const Registry& registry, ConstBytes stream,
                                 std::uint64_t max_bytes = UINT64_MAX);

@@ -1,14 +1,14 @@
 // The stream layer on a GPU: which kernels, in which order.
 #include <cstring>
 
-#include "core/gpu/check.cuh"
+#include "core/gpu/launch.cuh"
 #include "core/gpu/stream.hpp"
 #include "core/gpu/stream_kernels.cuh"
 
 namespace homz::gpu {
 namespace {
 
-constexpr unsigned kWaves = 8;  // thread blocks a multiprocessor
+constexpr unsigned kWaves = 4;  // thread blocks a multiprocessor
 
 // Scratch: the ledger, a counter a segment, the codec's.
 struct EncodeSpace {
@@ -52,12 +52,11 @@ Status encode_values(const EncodeTask& task, ConstBytes data, Bytes stream, Byte
   const Values<T> values = values_of<T>(task, data);
   auto* const cleared = reinterpret_cast<uint4*>(arena.rest().data());
   const std::uint64_t zeros = ceil_div<std::uint64_t>(task.zeros, sizeof(uint4));
-  begin<T><<<grid_of(ceil_div<std::uint64_t>(zeros, 4 * kThreads), 1), kThreads, 0, exec.stream>>>(
-      values, space.ledger, space.runs, cleared, zeros);
+  HOMZ_TRY(launch({grid_of(ceil_div<std::uint64_t>(zeros, 4 * kThreads), 1), kThreads, exec.stream, 0, false},
+                  begin<T>, values, space.ledger, space.runs, cleared, zeros));
   if (values.count > kSmall)
-    search_constant<T>
-        <<<grid_of(values.segments(), kWaves), kThreads, 0, exec.stream>>>(values, space.ledger, space.runs);
-  HOMZ_TRY(launched("looking for a constant field"));
+    HOMZ_TRY(launch({grid_of(values.segments(), kWaves), kThreads, exec.stream}, search_constant<T>, values,
+                    space.ledger, space.runs));
   if (task.codec != nullptr) {
     const Bytes payload = stream.subspan(StreamHeader::kBytes);
     HOMZ_TRY(task.codec->encode(task.encoding, data, payload, arena.rest(), &space.ledger->encoded, exec));
@@ -67,9 +66,8 @@ Status encode_values(const EncodeTask& task, ConstBytes data, Bytes stream, Byte
   HeaderWords header;
   std::memcpy(&header, prepared.data(), sizeof header);
   const std::uint64_t parts = ceil_div<std::uint64_t>(data.size(), 64 * kThreads);
-  finish<T><<<grid_of(parts, kWaves), kThreads, 0, exec.stream>>>(
-      values, space.ledger, space.runs, header, sums_itself(task.codec), stream.data(), stream_bytes);
-  return launched("finishing a stream");
+  return launch({grid_of(parts, kWaves), kThreads, exec.stream}, finish<T>, values, space.ledger, space.runs,
+                header, sums_itself(task.codec), stream.data(), stream_bytes);
 }
 
 template <class T>
@@ -79,14 +77,14 @@ Status decode_constant(const OpenStream& stream, Bytes data, DecodeLedger* ledge
   const std::uint64_t count = header.field.count();
   if (count == 0) return Status(Code::corrupt_stream, "a constant field without values");
   const std::uint64_t parts = ceil_div<std::uint64_t>(count, 16 * kThreads);
-  spread_constant<T>
-      <<<grid_of(parts, kWaves), kThreads, 0, exec.stream>>>(stream.payload.data(), values, count);
+  HOMZ_TRY(launch({grid_of(parts, kWaves), kThreads, exec.stream}, spread_constant<T>, stream.payload.data(),
+                  values, count));
   const ConstBytes list = stream.payload.subspan(sizeof(T));
-  if (!list.empty())
-    patch_constant<T><<<grid_of(ceil_div(count, kExceptionSegment), kWaves), kThreads, 0, exec.stream>>>(
-        ListView{list.data(), list.size(), count, header.fill_bits.has_value(), false},
-        static_cast<BitsOf<T>>(header.fill_bits.value_or(0)), values, ledger);
-  return launched("decoding a constant field");
+  if (list.empty()) return Status();
+  return launch({grid_of(ceil_div(count, kExceptionSegment), kWaves), kThreads, exec.stream},
+                patch_constant<T>,
+                ListView{list.data(), list.size(), count, header.fill_bits.has_value(), false},
+                static_cast<BitsOf<T>>(header.fill_bits.value_or(0)), values, ledger);
 }
 
 }  // namespace
@@ -125,15 +123,16 @@ Status decode(const OpenStream& stream, const Encoding& encoding, Bytes data, By
   DecodeLedger* const ledger = arena.take<DecodeLedger>(1);
   const auto zeros = static_cast<std::uint64_t>(arena.rest().data() - reinterpret_cast<std::byte*>(ledger)) +
                      stream.scratch_zeros;  // the codec's follow the ledger
-  HOMZ_TRY(status_of(cudaMemsetAsync(ledger, 0, zeros, exec.stream), "clearing scratch"));
+  const std::uint64_t quads = ceil_div<std::uint64_t>(zeros, sizeof(uint4));
+  HOMZ_TRY(launch({grid_of(ceil_div<std::uint64_t>(quads, 4 * kThreads), 1), kThreads, exec.stream, 0, false},
+                  begin_decode, reinterpret_cast<uint4*>(ledger), quads));
   const bool coded = header.representation == Representation::coded;
   const bool stored = header.representation == Representation::stored;
   const bool sums_itself = coded && (stream.codec->verifies() || stream.codec->sums_on_device());
   if (!sums_itself && !stream.payload.empty()) {
     const std::uint64_t parts = ceil_div<std::uint64_t>(stream.payload.size(), 64 * kThreads);
-    sum_payload<<<grid_of(parts, kWaves), kThreads, 0, exec.stream>>>(
-        stream.payload.data(), stream.payload.size(), stored ? data.data() : nullptr, ledger);
-    HOMZ_TRY(launched("summing a payload"));
+    HOMZ_TRY(launch({grid_of(parts, kWaves), kThreads, exec.stream}, sum_payload, stream.payload.data(),
+                    stream.payload.size(), stored ? data.data() : nullptr, ledger));
   }
   const Exec inside = homz::device(exec.stream, &ledger->fault);
   if (coded && stream.codec->sums_on_device() && !stream.codec->verifies())
@@ -146,9 +145,8 @@ Status decode(const OpenStream& stream, const Encoding& encoding, Bytes data, By
       return decode_constant<decltype(zero)>(stream, data, ledger, exec);
     }));
   if (exec.fault == nullptr) return Status();
-  judge<<<1, 1, 0, exec.stream>>>(ledger, !coded || !stream.codec->verifies(), header.payload_bytes,
-                                  header.payload_checksum, exec.fault);
-  return launched("judging a stream");
+  return launch({1, 1, exec.stream}, judge, ledger, !coded || !stream.codec->verifies(), header.payload_bytes,
+                header.payload_checksum, exec.fault);
 }
 
 }  // namespace homz::gpu

@@ -7,6 +7,7 @@
 #include "core/exceptions.hpp"
 #include "core/gpu/block.cuh"
 #include "core/gpu/exception_list.cuh"
+#include "core/gpu/launch.cuh"
 #include "core/stream_header.hpp"
 
 namespace homz::gpu {
@@ -105,6 +106,7 @@ inline constexpr std::uint64_t kSmall = 1 << 18;  // values; such fields are sea
 template <class T>
 __global__ __launch_bounds__(kThreads) void begin(Values<T> values, EncodeLedger* ledger, std::uint64_t* runs,
                                                   uint4* cleared, std::uint64_t zeros) {
+  let_next_start();
   for (std::uint64_t i = std::uint64_t{blockIdx.x} * kThreads + threadIdx.x; i < zeros;
        i += std::uint64_t{gridDim.x} * kThreads)
     cleared[i] = make_uint4(0, 0, 0, 0);
@@ -139,6 +141,8 @@ __global__ __launch_bounds__(kThreads) void begin(Values<T> values, EncodeLedger
 template <class T>
 __global__ __launch_bounds__(kThreads) void search_constant(Values<T> values, EncodeLedger* ledger,
                                                             std::uint64_t* runs) {
+  let_next_start();
+  wait_for_last();
   if (ledger->may_be_constant == 0) return;
   search_segments(values, ledger, runs, blockIdx.x, gridDim.x);
   if (is_last_block(&ledger->searched)) conclude_search(values, ledger, runs);
@@ -239,6 +243,8 @@ __global__ __launch_bounds__(kThreads) void finish(Values<T> values, EncodeLedge
                                                    const std::uint64_t* runs, HeaderWords header,
                                                    bool codec_sums, std::byte* stream,
                                                    std::uint64_t* stream_bytes) {
+  let_next_start();
+  wait_for_last();
   std::byte* const payload = stream + StreamHeader::kBytes;
   const bool coded = ledger->encoded.bytes != Codec::kIncompressible;
   const bool constant = ledger->is_constant != 0;
@@ -269,14 +275,26 @@ struct DecodeLedger {
   std::uint32_t fault;
 };
 
+// Ahead of all others: `zeros` words of 16 bytes are cleared.
+static __global__ __launch_bounds__(kThreads) void begin_decode(uint4* cleared, std::uint64_t zeros) {
+  let_next_start();
+  for (std::uint64_t i = std::uint64_t{blockIdx.x} * kThreads + threadIdx.x; i < zeros;
+       i += std::uint64_t{gridDim.x} * kThreads)
+    cleared[i] = make_uint4(0, 0, 0, 0);
+}
+
 static __global__ __launch_bounds__(kThreads) void sum_payload(const std::byte* payload, std::uint64_t bytes,
                                                                std::byte* to, DecodeLedger* ledger) {
+  let_next_start();
+  wait_for_last();
   add_from_block(&ledger->sums, copy_and_sum(payload, bytes, to));
 }
 
 template <class T>
 __global__ __launch_bounds__(kThreads) void spread_constant(const std::byte* payload, BitsOf<T>* data,
                                                             std::uint64_t count) {
+  let_next_start();
+  wait_for_last();
   BitsOf<T> value = load_word(payload);
   if constexpr (sizeof(T) == 8) value |= std::uint64_t{load_word(payload + 4)} << 32;
   const std::uint64_t stride = std::uint64_t{gridDim.x} * kThreads;
@@ -287,12 +305,15 @@ __global__ __launch_bounds__(kThreads) void spread_constant(const std::byte* pay
 template <class T>
 __global__ __launch_bounds__(kThreads) void patch_constant(ListView list, BitsOf<T> fill, BitsOf<T>* data,
                                                            DecodeLedger* ledger) {
+  let_next_start();
+  wait_for_last();
   put_exceptions<T>(list, fill, &ledger->fault,
                     [&](std::uint64_t position, BitsOf<T> bits) { data[position] = bits; });
 }
 
 static __global__ void judge(const DecodeLedger* ledger, bool summed, std::uint64_t bytes,
                              std::uint64_t checksum, std::uint32_t* fault) {
+  wait_for_last();
   const bool damaged = summed && ledger->sums.finish(bytes) != checksum;
   *fault = damaged ? static_cast<std::uint32_t>(Code::corrupt_stream) : ledger->fault;
 }
