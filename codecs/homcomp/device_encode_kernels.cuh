@@ -10,21 +10,23 @@ template <class T, bool kFlat>
 class CodedCopy {
  public:
   __device__ CodedCopy(const EncodeCall<T>& call, EncodeRoom<T>& room, u32 parity)
-      : call_(call), room_(room), coded_(room.written[parity]), sparse_(room.sparse[parity]) {}
+      : call_(call), room_(room), coded_(room.written[parity]), head_(room.heads[parity]), sparse_(room.sparse[parity]) {}
 
   // `place`: what was seen of it some time ago, in lane 0.
   __device__ void copy(u64 place) {
-    if ((threadIdx.x & ~31u) >= coded_.words && !coded_.has_exact) {  // nothing for this warp
-      if (lane_id() == 0) room_.sums[threadIdx.x / 32] = WordSums{};
+    const u32 others = coded_.head_words > coded_.sparse_words ? coded_.head_words : coded_.sparse_words;
+    const u32 words = room_.segment_words[threadIdx.x / 32];
+    if (!coded_.is_raw && !coded_.has_exact && words == 0 && (threadIdx.x & ~31u) >= others) {
+      if (lane_id() == 0) room_.sums[threadIdx.x / 32] = WordSums{};  // nothing for this warp
       return;
     }
     if (lane_id() == 0 && place < kPlaced) place = wait_for_place(call_.places + coded_.chunk);
     place = __shfl_sync(kAllLanes, place & kWordsMask, 0);
     to_ = reinterpret_cast<u32*>(call_.tables.payload + call_.tables.data) + place;
-    if (coded_.main_words == 0)
+    if (coded_.is_raw)
       copy_raw();
     else
-      copy_coded();
+      copy_coded(words);
     note_sums(sums_, room_.sums);
   }
 
@@ -39,9 +41,11 @@ class CodedCopy {
     if constexpr (sizeof(T) == 8) put(at + 1, static_cast<u32>(bits >> 32));
   }
 
-  __device__ void copy_coded() {
+  __device__ void copy_coded(u32 words) {
+    if (threadIdx.x < coded_.head_words) put(threadIdx.x, head_[threadIdx.x]);
+    const u32 warp = threadIdx.x / 32, first = room_.segments[warp];
 #pragma unroll 4
-    for (u32 i = threadIdx.x; i < coded_.main_words; i += kThreads) put(i, room_.coded[coded_.at + i]);
+    for (u32 i = lane_id(); i < words; i += 32) put(first + i, room_.planes[warp][i]);
     for (u32 i = threadIdx.x; i < coded_.sparse_words; i += kThreads) {
       put(coded_.main_words + i, sparse_[i]);
       sparse_[i] = 0;
@@ -85,12 +89,14 @@ class CodedCopy {
   const EncodeCall<T>& call_;
   EncodeRoom<T>& room_;
   const Coded coded_;
+  const u32* const head_;
   u32* const sparse_;
   u32* to_;
   WordSums sums_;
 };
 
-// The loop of a CTA over chunks. Tickets count from 1: whoever draws 0 adds up the sizes instead.
+// The loop of a CTA over chunks. Tickets count from 1: whoever draws 0 adds up the sizes instead. They are
+// drawn a round ahead, for they come from afar.
 template <class T, bool kFlat>
 class EncodeLoop {
  public:
@@ -98,8 +104,7 @@ class EncodeLoop {
 
   __device__ void run() {
     for (u32 i = threadIdx.x; i < sizeof(room_.sparse) / 4; i += kThreads) (&room_.sparse[0][0])[i] = 0;
-    if (threadIdx.x < 12) room_.trial.costs[threadIdx.x] = 0;
-    draw(draw_ticket(), 0);
+    tell_next(draw_ticket(), 0);
     if (threadIdx.x == 32)
       room_.by = quantiser_for(static_cast<T>(value_of<double>(call_.call->step_bits)), call_.rule.abs_error);
     __syncthreads();
@@ -107,8 +112,10 @@ class EncodeLoop {
     u32 round = 0, chunk = room_.next - 1;
     if (chunk >= call_.grid.chunks) return;
     load(chunk, 0);
+    u32 ticket = draw_ticket();
+    __syncthreads();
     for (;; ++round) {
-      const u32 next = step(chunk, round);
+      const u32 next = step(chunk, round, ticket);
       if (chunk >= call_.grid.chunks) break;
       chunk = next;
     }
@@ -119,7 +126,7 @@ class EncodeLoop {
  private:
   __device__ u32 draw_ticket() const { return threadIdx.x == 0 ? atomicAdd(&call_.call->ticket, 1) : 0; }
 
-  __device__ void draw(u32 ticket, u32 parity) const {
+  __device__ void tell_next(u32 ticket, u32 parity) const {
     if (threadIdx.x != 0) return;
     room_.next = ticket;
     if (!kFlat && ticket != 0 && ticket <= call_.grid.chunks)
@@ -133,6 +140,7 @@ class EncodeLoop {
   }
 
   __device__ void load(u32 chunk, u32 parity) const {
+    if (chunk >= call_.grid.chunks) return;
     if (kFlat)
       load_values(call_.grid, flat_box(call_.grid, chunk), call_.data, room_.words);
     else
@@ -140,41 +148,39 @@ class EncodeLoop {
   }
 
   // One chunk up to its coded form, if there is one left, and the chunk before to the payload. Returns the
-  // next chunk.
-  __device__ u32 step(u32 chunk, u32 round) const {
+  // next chunk, and draws the ticket of the one behind.
+  __device__ u32 step(u32 chunk, u32 round, u32& ticket) const {
     const u32 parity = round & 1;
-    const bool is_first = round == 0, is_chunk = chunk < call_.grid.chunks;
-    const DeviceBox flat = flat_box(call_.grid, chunk);
-    ChunkEncoder<T, kFlat> encoder(call_, room_, kFlat ? flat : room_.boxes[parity], chunk, parity);
-    u32 next = 0, residuals[kBlock];
-    u64 seen = 0;  // of the place of the chunk before
-    if (is_chunk) {
-      const u32 ticket = draw_ticket();
-      wait_for_copies();
-      __syncwarp();
-      encoder.quantise();
-      if (round >= 2) tell(round - 2);  // copied in the last round, and all warps have added theirs
-      encoder.weigh_orders();
-      if (!is_first && lane_id() == 0) seen = observe(call_.places + room_.written[parity ^ 1].chunk);
-      draw(ticket, parity ^ 1);
-      __syncthreads();
-      encoder.choose_orders();
-      encoder.take_differences(residuals);
-    } else {
+    if (chunk >= call_.grid.chunks) {
       __syncthreads();
       if (round >= 2) tell(round - 2);
+      __syncthreads();
+      if (round != 0) CodedCopy<T, kFlat>(call_, room_, parity ^ 1).copy(0);
+      return 0;
     }
+    const DeviceBox flat = flat_box(call_.grid, chunk);
+    ChunkEncoder<T, kFlat> encoder(call_, room_, kFlat ? flat : room_.boxes[parity], chunk, parity);
+    u32 v[kBlock];
+    if (kFlat) tell_next(ticket, parity ^ 1);
+    wait_for_copies();
+    __syncwarp();
+    encoder.quantise(v);
+    encoder.meet();
+    if (!kFlat) tell_next(ticket, parity ^ 1);
+    ticket = draw_ticket();
+    encoder.choose_orders(v);
+    const u32 next = room_.next - 1;
+    if (kFlat) load(next, parity ^ 1);
+    u64 seen = 0;  // of the place of the chunk before
+    if (round != 0 && lane_id() == 0) seen = observe(call_.places + room_.written[parity ^ 1].chunk);
+    if (round >= 2) tell(round - 2);  // copied in the last round, and all warps have added theirs
+    encoder.take_differences(v);
     __syncthreads();
-    if (is_chunk) {
-      next = room_.next - 1;
-      if (next < call_.grid.chunks) load(next, parity ^ 1);
-      encoder.place();
-      if (threadIdx.x < 12) room_.trial.costs[threadIdx.x] = 0;
-    }
-    if (!is_first) CodedCopy<T, kFlat>(call_, room_, parity ^ 1).copy(seen);
-    if (!is_chunk) return next;
-    if (!is_first && !encoder.fits_beside(room_.written[parity ^ 1])) __syncthreads();
-    encoder.write(residuals);
+    if (!kFlat) load(next, parity ^ 1);
+    encoder.place();
+    if (round != 0) CodedCopy<T, kFlat>(call_, room_, parity ^ 1).copy(seen);
+    __syncwarp();
+    encoder.write(v);
     return next;
   }
 

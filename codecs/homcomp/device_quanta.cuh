@@ -23,6 +23,23 @@ struct FillValue {
 template <class T>
 inline constexpr u32 kBias = sizeof(T) == 4 ? 0x4b400000u : 0;  // the bits of 1.5 x 2^23
 
+template <class T>
+__device__ inline void store_quanta(u32* stage, u32 block, const u32 (&quanta)[kBlock]) {
+#pragma unroll
+  for (u32 i = 0; i < 8; ++i)
+    *reinterpret_cast<uint4*>(stage + Stage<T>::piece(block, i)) =
+        uint4{quanta[4 * i], quanta[4 * i + 1], quanta[4 * i + 2], quanta[4 * i + 3]};
+}
+template <class T>
+__device__ inline void load_quanta(const u32* stage, u32 block, u32 (&quanta)[kBlock]) {
+#pragma unroll
+  for (u32 i = 0; i < 8; ++i) {
+    const uint4 piece = *reinterpret_cast<const uint4*>(stage + Stage<T>::piece(block, i));
+    quanta[4 * i] = piece.x, quanta[4 * i + 1] = piece.y;
+    quanta[4 * i + 2] = piece.z, quanta[4 * i + 3] = piece.w;
+  }
+}
+
 // The nearest quanta of a block of f32, if all of them are below 2^22 and keep the bound: adding 1.5 x 2^23
 // rounds to even and leaves the integer in the low bits.
 __device__ inline bool quantise_fast(const u32* stage, u32 block, const Quantiser<float>& by,
@@ -139,10 +156,7 @@ __device__ __noinline__ MaskedBlock quantise_masked(u32* stage, u32 block, u32 v
   masks.fill &= valid;
   const u32 bad = valid & ~(good | masks.fill);
   masks.exact = bad & ~in_range;
-#pragma unroll
-  for (u32 i = 0; i < 8; ++i)
-    *reinterpret_cast<uint4*>(stage + Stage<T>::piece(block, i)) =
-        uint4{quanta[4 * i], quanta[4 * i + 1], quanta[4 * i + 2], quanta[4 * i + 3]};
+  store_quanta<T>(stage, block, quanta);
   return {masks, bad & in_range};
 }
 
@@ -179,21 +193,18 @@ __device__ inline BlockMasks quantise_all(u32* stage, u32 block, u32 valid, cons
   return masks;
 }
 
+// The values of a block in `stage` to quanta in registers.
 template <class T, class Value>
 __device__ inline BlockMasks quantise_block(u32* stage, u32 block, u32 valid, const Quantiser<T>& by,
-                                            FillValue<T> fill, Value&& value) {
-  u32 quanta[kBlock];
+                                            FillValue<T> fill, u32 (&quanta)[kBlock], Value&& value) {
   BlockMasks masks;
-  if (fill.is_declared) {
-    masks.fill = find_fill(stage, block, fill) & valid;
-    if (masks.fill == valid) return masks;  // whatever the quanta, they are settled later
+  if (fill.is_declared) masks.fill = find_fill(stage, block, fill) & valid;
+  // Blocks that are all fill have any quanta: they are settled later.
+  if (!(fill.is_declared && masks.fill == valid)) {
+    if (masks.fill == 0 && quantise_fast(stage, block, by, quanta, masks.reach)) return masks;
+    masks = quantise_all(stage, block, valid, by, fill, value);
   }
-  if (masks.fill != 0 || !quantise_fast(stage, block, by, quanta, masks.reach))
-    return quantise_all(stage, block, valid, by, fill, value);
-#pragma unroll
-  for (u32 i = 0; i < 8; ++i)
-    *reinterpret_cast<uint4*>(stage + Stage<T>::piece(block, i)) =
-        uint4{quanta[4 * i], quanta[4 * i + 1], quanta[4 * i + 2], quanta[4 * i + 3]};
+  load_quanta<T>(stage, block, quanta);
   return masks;
 }
 
