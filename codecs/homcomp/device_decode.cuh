@@ -121,14 +121,10 @@ class ChunkDecoder {
                                   static_cast<u32>(masks != 0) << 2;
     }
     __syncthreads();
-    u32 before = up_to - own, all = 0, flags = 0;
-#pragma unroll
-    for (u32 w = 0; w < kWarps; ++w) {
-      const DecodeTotals& totals = room_.totals[w];
-      if (w < warp) before += totals.parts;
-      all += totals.parts;
-      flags |= totals.flags;
-    }
+    const DecodeTotals totals = lane_id() < kWarps ? room_.totals[lane_id()] : DecodeTotals{};
+    const u32 all = __reduce_add_sync(kAllLanes, totals.parts),
+              flags = __reduce_or_sync(kAllLanes, totals.flags);
+    const u32 before = up_to - own + __reduce_add_sync(kAllLanes, lane_id() < warp ? totals.parts : 0);
     words_before_ = before & 0xffff;
     bytes_before_ = before >> 16;
     sparse_at_ = head_words_ + (all & 0xffff);
@@ -182,15 +178,12 @@ class ChunkDecoder {
   __device__ bool share_signs(bool good) {
     const u32 parts = count_bits(plane_) | count_bits(exact_) << 16;
     const u32 up_to = sums_up_to(parts), wrong = __ballot_sync(kAllLanes, !good);
-    u32 before = up_to - parts;
     if (lane_id() == 31) room_.signs[threadIdx.x / 32] = up_to;
     if (__syncthreads_or(wrong != 0)) return false;
-    u32 all = 0;
-#pragma unroll
-    for (u32 w = 0; w < kWarps; ++w) {
-      if (w < threadIdx.x / 32) before += room_.signs[w];
-      all += room_.signs[w];
-    }
+    const u32 of_warp = lane_id() < kWarps ? room_.signs[lane_id()] : 0;
+    const u32 all = __reduce_add_sync(kAllLanes, of_warp);
+    const u32 before =
+        up_to - parts + __reduce_add_sync(kAllLanes, lane_id() < threadIdx.x / 32 ? of_warp : 0);
     const u32 signs_before = before & 0xffff, bits = 8 * magnitude_bytes_ + (all & 0xffff);
     values_before_ = before >> 16;
     values_at_ = sparse_at_ + (bits + 31) / 32;

@@ -71,6 +71,7 @@ struct DeviceGrid {
   u32 sides[kAxes], counts[kAxes];
   u64 steps[12];  // in the field, for each bit of a value's number in a full chunk
   u32 chunks;
+  u32 last_count;  // values of the last chunk, if there is one axis
   u32 is_flat;  // one axis
   u32 bits[3];  // as DeviceBox
 
@@ -110,12 +111,11 @@ struct DeviceGrid {
   }
 };
 
-// A chunk of a field of one axis.
+// A chunk of a field of one axis: all but the last are whole.
 __device__ inline DeviceBox flat_box(const DeviceGrid& grid, u32 chunk) {
   DeviceBox box;
-  box.first = u64{chunk} * grid.sides[3];
-  const u64 left = grid.extents[3] - box.first;
-  box.row = box.count = left < grid.sides[3] ? static_cast<u32>(left) : grid.sides[3];
+  box.first = u64{chunk} * kChunk;
+  box.row = box.count = chunk + 1 < grid.chunks ? kChunk : grid.last_count;
   box.is_full = box.count == kChunk;
   return box;
 }
@@ -136,6 +136,7 @@ inline DeviceGrid device_grid(const Grid& grid) {
   }
   to.chunks = static_cast<u32>(grid.chunks());
   to.is_flat = grid.dim() == 1;
+  to.last_count = static_cast<u32>(to.extents[3] - u64{to.chunks - 1} * to.sides[3]);
   return to;
 }
 
