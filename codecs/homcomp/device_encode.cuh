@@ -1,5 +1,5 @@
 // Encodes chunks on the device: a CTA a chunk, a thread a block, which it holds in registers from its values to
-// its planes. While a chunk is worked on, the values of the next one are fetched, and the one before, which
+// its planes. While a chunk is worked on, the values of the next one are fetched, and the last but one, which
 // knows its place by then, is copied to the payload.
 #pragma once
 
@@ -26,7 +26,7 @@ struct EncodeCall {
 struct WarpTotals {
   u32 parts;  // words, sparse magnitude bytes, codes
   u32 signs;  // of sparse blocks; from bit 16 on `top`
-  u32 reach, exact;
+  u32 exact;
 
   __device__ u32 words() const { return parts & 0x1fff; }
   __device__ u32 bytes() const { return parts >> 13 & 0x3ff; }
@@ -39,27 +39,34 @@ struct WarpTotals {
 struct Coded {
   u32 chunk;
   u32 head_words, main_words, sparse_words;  // without exact values, which stay in the field until then
-  bool is_raw, has_exact;
+  bool is_raw, is_large, has_exact;
 };
+
+// Chunks that wait for their places while another is coded, as many as there is room for.
+template <class T>
+inline constexpr u32 kWaiting = sizeof(T) == 4 ? 2 : 1;
 
 template <class T>
 struct EncodeRoom {  // shared memory
-  static constexpr unsigned kWarpWords = 32 * 35;
+  static constexpr unsigned kSlots = kWaiting<T> + 1, kWarpWords = 32 * 35, kHalf = kWarpWords / 2;
   alignas(128) u32 words[Stage<T>::kWords];  // values; quanta where threads look at those of others
   TrialRecord trial;
-  u32 planes[kWarps][kWarpWords];            // and masks; written and copied by the same warp
-  u32 segments[kWarps], segment_words[kWarps];  // where those are in the chunk
-  u32 heads[2][ChunkHead::kMax / 4 + 1];
-  u32 sparse[2][kBlocks + kChunk / 32 + 4];  // magnitudes and signs; zeros beyond
-  u32 exact[kBlocks], exact_at[kBlocks];     // masks, and exact values in front
-  u32 vacant[kBlocks];
+  // And masks; written and copied by the same warp. Those of chunks that are not large take the halves in turn.
+  u32 planes[kWarps][kWarpWords];
+  u32 segments[kSlots][kWarps][2];   // of a warp's planes: the first word, and how many
+  u32 heads[kSlots][ChunkHead::kMax / 4 + 1];
+  u32 sparse[kSlots][kBlocks + kChunk / 32 + 4];  // magnitudes and signs; zeros beyond
+  Coded written[kSlots];
+  WordSums sums[kSlots][kWarps];
+  u32 fills[kBlocks], vacant[kBlocks];     // masks
+  u32 exact[kBlocks];                      // masks, and exact values in front, until they are copied
+  std::uint16_t exact_at[kBlocks];
   u32 kept[kWarps], zeros[kWarps], all_fills[kWarps];  // blocks: with quanta of their own, with these codes
   u32 ends[kWarps][2];                                 // the last two quanta
+  u32 reach[kWarps];                                   // the bits of all |quanta|
   WarpTotals totals[kWarps];
-  WordSums sums[kWarps];
   Quantiser<T> by;
   DeviceBox boxes[2];
-  Coded written[2];
   u32 next;
 };
 
@@ -76,15 +83,19 @@ class ChunkEncoder {
  public:
   using Block = u32[kBlock];
 
-  __device__ ChunkEncoder(const EncodeCall<T>& call, EncodeRoom<T>& room, const DeviceBox& box, u32 chunk,
-                          u32 parity)
-      : call_(call), room_(room), box_(box), chunk_(chunk), parity_(parity), valid_(box.valid(threadIdx.x)) {}
+  __device__ ChunkEncoder(const EncodeCall<T>& call, EncodeRoom<T>& room, const DeviceBox& box, u32 chunk)
+      : call_(call), room_(room), box_(box), chunk_(chunk), valid_(box.valid(threadIdx.x)) {}
 
   // From the values in room.words to the sizes of the parts, in steps between which the CTA meets.
   __device__ void quantise(Block& v) {
-    masks_ = quantise_block(room_.words, threadIdx.x, valid_, room_.by, call_.fill, v,
-                            [&](u32 i) { return call_.data[box_.position(kBlock * threadIdx.x + i)]; });
-    vacant_ = masks_.fill | masks_.exact;
+    const BlockMasks masks =
+        quantise_block(room_.words, threadIdx.x, valid_, room_.by, call_.fill, v,
+                       [&](u32 i) { return call_.data[box_.position(kBlock * threadIdx.x + i)]; });
+    room_.fills[threadIdx.x] = masks.fill;
+    room_.vacant[threadIdx.x] = masks.fill | masks.exact;
+    has_vacant_ = (masks.fill | masks.exact) != 0;
+    const u32 reach = __reduce_or_sync(kAllLanes, masks.reach);
+    if (lane_id() == 0) room_.reach[threadIdx.x / 32] = reach;
     pass_ends(v);
     if (kFlat && box_.is_full)
       trial().weigh_whole_row(v, v1_, v2_);
@@ -93,7 +104,7 @@ class ChunkEncoder {
   }
 
   __device__ void meet() {
-    has_vacant_ = __syncthreads_or(vacant_ != 0) != 0;
+    has_vacant_ = __syncthreads_or(has_vacant_) != 0;
     take_ends();
   }
 
@@ -128,8 +139,9 @@ class ChunkEncoder {
     measure(v);
   }
 
-  // Where this warp's parts stand, and the size of the chunk.
-  __device__ void place() {
+  // Where this warp's parts stand, and the size of the chunk. Then all goes to shared memory for which no other
+  // chunk has to make room.
+  __device__ void place(u32 slot) {
     const u32 warp = threadIdx.x / 32, lane = lane_id();
     const WarpTotals totals = lane < kWarps ? room_.totals[lane] : WarpTotals{};
     all_.parts = __reduce_add_sync(kAllLanes, totals.parts);
@@ -137,12 +149,14 @@ class ChunkEncoder {
     const u32 parts = __reduce_add_sync(kAllLanes, lane < warp ? totals.parts : 0);
     segment_ = parts & 0x1fff;
     segment_words_ = __shfl_sync(kAllLanes, totals.words(), static_cast<int>(warp));
+    is_large_ = __any_sync(kAllLanes, totals.words() > EncodeRoom<T>::kHalf);
     codes_before_ = parts >> 23;
     bytes_before_ += parts >> 13 & 0x3ff;
     signs_before_ += __reduce_add_sync(kAllLanes, lane < warp ? totals.signs : 0) & 0xffff;
     if (has_vacant_) {
       all_.exact = __reduce_add_sync(kAllLanes, totals.exact);
       exact_before_ += __reduce_add_sync(kAllLanes, lane < warp ? totals.exact : 0);
+      is_large_ |= all_.exact != 0;
       choose_otherwise();
     }
     codes_at_ = ChunkHead::kBytes + (orders_.base != 0 ? 4 : 0) + count_bits(all_.top());
@@ -153,23 +167,33 @@ class ChunkEncoder {
     u32 words = main_words_ + sparse_words_ + value_words;
     is_raw_ = words >= raw_words;
     if (is_raw_) words = raw_words;
-    if (threadIdx.x != 0) return;
-    publish(call_.places + chunk_, kSized | words);
-    *call_.tables.size(chunk_) = static_cast<std::uint16_t>(is_raw_ ? 0 : words);
+    if (threadIdx.x == 0) {
+      publish(call_.places + chunk_, kSized | words);
+      *call_.tables.size(chunk_) = static_cast<std::uint16_t>(is_raw_ ? 0 : words);
+      room_.written[slot] = Coded{chunk_,  (head_bytes_ + 3) / 4, main_words_,    sparse_words_,
+                                  is_raw_, is_large_,             all_.exact != 0};
+    }
+    if (is_raw_) return;
+    if (lane == 0) {
+      room_.segments[slot][warp][0] = (head_bytes_ + 3) / 4 + segment_;
+      room_.segments[slot][warp][1] = segment_words_;
+    }
+    write_head(room_.heads[slot]);
+    if (width_ == 1) write_sparse(room_.sparse[slot]);
   }
 
-  // To shared memory, once this warp has copied what it has there.
-  __device__ void write(const Block& planes) const {
-    if (threadIdx.x == 0)
-      room_.written[parity_] =
-          Coded{chunk_, (head_bytes_ + 3) / 4, main_words_, sparse_words_, is_raw_, all_.exact != 0};
+  // Whether no other chunk may wait beside it.
+  __device__ bool is_large() const { return is_large_; }
+
+  // Masks and planes, beside those of the chunk before.
+  __device__ void write(const Block& planes, u32 parity) const {
     if (is_raw_) return;
-    if (lane_id() == 0) {
-      room_.segments[threadIdx.x / 32] = (head_bytes_ + 3) / 4 + segment_;
-      room_.segment_words[threadIdx.x / 32] = segment_words_;
-    }
-    write_head(room_.heads[parity_]);
-    write_block(planes);
+    const u32 half = is_large_ ? 0 : parity * EncodeRoom<T>::kHalf;
+    u32* to = room_.planes[threadIdx.x / 32] + half + words_before_;
+    if (has_vacant_) to = write_masks(to);
+    if (width_ <= 1) return;
+    *to = signs_;
+    write_planes(planes, are_planes_, width_, to + 1);
   }
 
  private:
@@ -195,10 +219,12 @@ class ChunkEncoder {
 
   // ---- Positions without quanta of their own
 
+  __device__ u32 fill_mask() const { return room_.fills[threadIdx.x]; }
+  __device__ u32 exact_mask() const { return room_.vacant[threadIdx.x] & ~room_.fills[threadIdx.x]; }
+
   __device__ void fill_vacant(Block& v) {
     if (kFlat && box_.is_full) store_quanta<T>(room_.words, threadIdx.x, v);
-    room_.vacant[threadIdx.x] = vacant_;
-    const u32 kept = __ballot_sync(kAllLanes, (valid_ & ~vacant_) != 0);
+    const u32 kept = __ballot_sync(kAllLanes, (valid_ & ~room_.vacant[threadIdx.x]) != 0);
     if (lane_id() == 0) room_.kept[threadIdx.x / 32] = kept;
     __syncthreads();
     settle(Orders{1, 1, 1, first_quantum()}, v);
@@ -258,10 +284,10 @@ class ChunkEncoder {
   }
 
   __device__ void add_masks_to_code() {
-    if (width_ == 0 && masks_.fill == valid_ && valid_ != 0)
+    if (width_ == 0 && fill_mask() == valid_ && valid_ != 0)
       code_ = kAllFill;
     else
-      code_ |= (masks_.fill != 0 ? kFillMask : 0) | (masks_.exact != 0 ? kExactMask : 0);
+      code_ |= (fill_mask() != 0 ? kFillMask : 0) | (exact_mask() != 0 ? kExactMask : 0);
   }
 
   // The sums of a warp fit in one number: at most 35 x 32 words, 128 bytes, 1024 signs.
@@ -274,12 +300,10 @@ class ChunkEncoder {
     bytes_before_ = before >> 11 & 0xff;
     signs_before_ = before >> 19;
     coded_ = __ballot_sync(kAllLanes, code_ != kZero) & warp_blocks();
-    const u32 reach = __reduce_or_sync(kAllLanes, masks_.reach);
     const u32 warp = threadIdx.x / 32;
     if (lane_id() == 31) {
       room_.totals[warp].parts = (up_to & 0x7ff) | (up_to >> 11 & 0xff) << 13 | count_bits(coded_) << 23;
       room_.totals[warp].signs = up_to >> 19 | bytes_in_use(coded_) << (16 + 4 * warp);
-      room_.totals[warp].reach = reach;
     }
     if (has_vacant_) count_vacant();
   }
@@ -288,8 +312,8 @@ class ChunkEncoder {
     const u32 warp = threadIdx.x / 32, blocks = warp_blocks();
     const u32 zeros = __ballot_sync(kAllLanes, code_ == kZero) & blocks;
     const u32 all_fills = __ballot_sync(kAllLanes, code_ == kAllFill);
-    const u32 exact = sums_up_to(count_bits(masks_.exact));
-    exact_before_ = exact - count_bits(masks_.exact);
+    const u32 exact = sums_up_to(count_bits(exact_mask()));
+    exact_before_ = exact - count_bits(exact_mask());
     if (lane_id() == 31) {
       room_.zeros[warp] = zeros;
       room_.all_fills[warp] = all_fills;
@@ -329,7 +353,7 @@ class ChunkEncoder {
     const u32 top = all_.top();
     if (threadIdx.x == 0) {
       u32 reach = 0;
-      for (u32 w = 0; w < kWarps; ++w) reach |= room_.totals[w].reach;
+      for (u32 w = 0; w < kWarps; ++w) reach |= room_.reach[w];
       const u32 flags =
           orders_.x | (orders_.y != 0 ? ChunkHead::kOrderY : 0) | (orders_.z != 0 ? ChunkHead::kOrderZ : 0) |
           (orders_.base != 0 ? ChunkHead::kHasBase : 0) | (is_else_fill_ ? ChunkHead::kElseFill : 0);
@@ -344,21 +368,18 @@ class ChunkEncoder {
       head[codes_at_ + codes_before_ + count_bits(coded_ & lanes_before())] = static_cast<std::byte>(code_);
   }
 
-  __device__ void write_block(const Block& planes) const {
-    u32* to = room_.planes[threadIdx.x / 32] + words_before_;
-    if (has_vacant_) {
-      room_.exact[threadIdx.x] = masks_.exact;
-      room_.exact_at[threadIdx.x] = exact_before_;
-      if (code_ != kAllFill && masks_.fill != 0) *to++ = masks_.fill;
-      if (masks_.exact != 0) *to++ = masks_.exact;
-    }
-    if (width_ > 1) {
-      *to = signs_;
-      write_planes(planes, are_planes_, width_, to + 1);
-    } else if (width_ == 1) {
-      put_bits(room_.sparse[parity_], 8 * bytes_before_, close_up(plane_, code_));
-      put_bits(room_.sparse[parity_], 8 * all_.bytes() + signs_before_, close_bits_up(signs_, plane_));
-    }
+  __device__ void write_sparse(u32* sparse) const {
+    put_bits(sparse, 8 * bytes_before_, close_up(plane_, code_));
+    put_bits(sparse, 8 * all_.bytes() + signs_before_, close_bits_up(signs_, plane_));
+  }
+
+  __device__ u32* write_masks(u32* to) const {
+    const u32 fill = fill_mask(), exact = exact_mask();
+    room_.exact[threadIdx.x] = exact;
+    room_.exact_at[threadIdx.x] = static_cast<std::uint16_t>(exact_before_);
+    if (code_ != kAllFill && fill != 0) *to++ = fill;
+    if (exact != 0) *to++ = exact;
+    return to;
   }
 
   // The bytes of a plane that are not 0, closed up.
@@ -376,13 +397,12 @@ class ChunkEncoder {
   const EncodeCall<T>& call_;
   EncodeRoom<T>& room_;
   const DeviceBox& box_;
-  const u32 chunk_, parity_, valid_;
+  const u32 chunk_, valid_;
   Orders orders_;
-  BlockMasks masks_;
-  bool has_vacant_, are_planes_, is_raw_, is_else_fill_ = false;
-  u32 v1_, v2_, vacant_;  // quanta in front of the block; positions without one
+  bool has_vacant_, are_planes_, is_raw_, is_large_, is_else_fill_ = false;
+  u32 v1_, v2_;  // quanta in front of the block
   u32 width_, plane_, code_, signs_, coded_, codes_before_;
-  u32 words_before_, bytes_before_, signs_before_, exact_before_;  // words in the warp, others in the chunk
+  u32 words_before_, bytes_before_, signs_before_, exact_before_;  // words: in the warp; else: in the chunk
   u32 segment_, segment_words_;                                    // of this warp
   WarpTotals all_{};
   u32 codes_at_, head_bytes_, main_words_, sparse_words_;

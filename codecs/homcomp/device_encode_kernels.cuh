@@ -9,15 +9,15 @@ namespace homz::homcomp::device {
 template <class T, bool kFlat>
 class CodedCopy {
  public:
-  __device__ CodedCopy(const EncodeCall<T>& call, EncodeRoom<T>& room, u32 parity)
-      : call_(call), room_(room), coded_(room.written[parity]), head_(room.heads[parity]), sparse_(room.sparse[parity]) {}
+  __device__ CodedCopy(const EncodeCall<T>& call, EncodeRoom<T>& room, u32 slot, u32 parity)
+      : call_(call), room_(room), coded_(room.written[slot]), slot_(slot), parity_(parity) {}
 
   // `place`: what was seen of it some time ago, in lane 0.
   __device__ void copy(u64 place) {
+    const u32 warp = threadIdx.x / 32, words = room_.segments[slot_][warp][1];
     const u32 others = coded_.head_words > coded_.sparse_words ? coded_.head_words : coded_.sparse_words;
-    const u32 words = room_.segment_words[threadIdx.x / 32];
-    if (!coded_.is_raw && !coded_.has_exact && words == 0 && (threadIdx.x & ~31u) >= others) {
-      if (lane_id() == 0) room_.sums[threadIdx.x / 32] = WordSums{};  // nothing for this warp
+    if (!coded_.is_raw && !coded_.has_exact && words == 0 && 32 * warp >= others) {
+      if (lane_id() == 0) room_.sums[slot_][warp] = WordSums{};  // nothing for this warp
       return;
     }
     if (lane_id() == 0 && place < kPlaced) place = wait_for_place(call_.places + coded_.chunk);
@@ -27,7 +27,7 @@ class CodedCopy {
       copy_raw();
     else
       copy_coded(words);
-    note_sums(sums_, room_.sums);
+    note_sums(sums_, room_.sums[slot_]);
   }
 
  private:
@@ -42,13 +42,15 @@ class CodedCopy {
   }
 
   __device__ void copy_coded(u32 words) {
-    if (threadIdx.x < coded_.head_words) put(threadIdx.x, head_[threadIdx.x]);
-    const u32 warp = threadIdx.x / 32, first = room_.segments[warp];
+    if (threadIdx.x < coded_.head_words) put(threadIdx.x, room_.heads[slot_][threadIdx.x]);
+    const u32 warp = threadIdx.x / 32, first = room_.segments[slot_][warp][0];
+    const u32* const planes = room_.planes[warp] + (coded_.is_large ? 0 : parity_ * EncodeRoom<T>::kHalf);
 #pragma unroll 4
-    for (u32 i = lane_id(); i < words; i += 32) put(first + i, room_.planes[warp][i]);
+    for (u32 i = lane_id(); i < words; i += 32) put(first + i, planes[i]);
+    u32* const sparse = room_.sparse[slot_];
     for (u32 i = threadIdx.x; i < coded_.sparse_words; i += kThreads) {
-      put(coded_.main_words + i, sparse_[i]);
-      sparse_[i] = 0;
+      put(coded_.main_words + i, sparse[i]);
+      sparse[i] = 0;
     }
     if (coded_.has_exact) copy_exact();
   }
@@ -89,14 +91,12 @@ class CodedCopy {
   const EncodeCall<T>& call_;
   EncodeRoom<T>& room_;
   const Coded coded_;
-  const u32* const head_;
-  u32* const sparse_;
+  const u32 slot_, parity_;
   u32* to_;
   WordSums sums_;
 };
 
-// The loop of a CTA over chunks. Tickets count from 1: whoever draws 0 adds up the sizes instead. They are
-// drawn a round ahead, for they come from afar.
+// The loop of a CTA over chunks. Tickets count from 1: whoever draws 0 adds up the sizes instead.
 template <class T, bool kFlat>
 class EncodeLoop {
  public:
@@ -109,18 +109,16 @@ class EncodeLoop {
       room_.by = quantiser_for(static_cast<T>(value_of<double>(call_.call->step_bits)), call_.rule.abs_error);
     __syncthreads();
     if (room_.next == 0) return add_up();
-    u32 round = 0, chunk = room_.next - 1;
+    u32 chunk = room_.next - 1;
     if (chunk >= call_.grid.chunks) return;
     load(chunk, 0);
-    u32 ticket = draw_ticket();
     __syncthreads();
-    for (;; ++round) {
-      const u32 next = step(chunk, round, ticket);
-      if (chunk >= call_.grid.chunks) break;
-      chunk = next;
-    }
+    for (; chunk < call_.grid.chunks; ++round_) chunk = step(chunk);
     __syncthreads();
-    tell(round - 1);
+    tell_copied();
+    copy_up_to(round_);
+    __syncthreads();
+    tell_copied();
   }
 
  private:
@@ -147,50 +145,54 @@ class EncodeLoop {
       load_values(call_.grid, room_.boxes[parity], call_.data, room_.words);
   }
 
-  // One chunk up to its coded form, if there is one left, and the chunk before to the payload. Returns the
-  // next chunk, and draws the ticket of the one behind.
-  __device__ u32 step(u32 chunk, u32 round, u32& ticket) const {
-    const u32 parity = round & 1;
-    if (chunk >= call_.grid.chunks) {
-      __syncthreads();
-      if (round >= 2) tell(round - 2);
-      __syncthreads();
-      if (round != 0) CodedCopy<T, kFlat>(call_, room_, parity ^ 1).copy(0);
-      return 0;
-    }
+  // One chunk up to its coded form, and the last but one to the payload. Returns the next chunk.
+  __device__ u32 step(u32 chunk) {
+    const u32 parity = round_ & 1, ticket = draw_ticket();
     const DeviceBox flat = flat_box(call_.grid, chunk);
-    ChunkEncoder<T, kFlat> encoder(call_, room_, kFlat ? flat : room_.boxes[parity], chunk, parity);
+    ChunkEncoder<T, kFlat> encoder(call_, room_, kFlat ? flat : room_.boxes[parity], chunk);
     u32 v[kBlock];
-    if (kFlat) tell_next(ticket, parity ^ 1);
     wait_for_copies();
     __syncwarp();
     encoder.quantise(v);
+    if (kFlat) tell_next(ticket, 0);
     encoder.meet();
     if (!kFlat) tell_next(ticket, parity ^ 1);
-    ticket = draw_ticket();
+    tell_copied();
     encoder.choose_orders(v);
     const u32 next = room_.next - 1;
-    if (kFlat) load(next, parity ^ 1);
-    u64 seen = 0;  // of the place of the chunk before
-    if (round != 0 && lane_id() == 0) seen = observe(call_.places + room_.written[parity ^ 1].chunk);
-    if (round >= 2) tell(round - 2);  // copied in the last round, and all warps have added theirs
+    if (kFlat) load(next, 0);
     encoder.take_differences(v);
     __syncthreads();
     if (!kFlat) load(next, parity ^ 1);
-    encoder.place();
-    if (round != 0) CodedCopy<T, kFlat>(call_, room_, parity ^ 1).copy(seen);
+    encoder.place(slot_of(round_));
+    const bool is_alone = encoder.is_large() || (round_ != 0 && room_.written[slot_of(round_ - 1)].is_large);
+    if (is_alone || round_ >= kWaiting<T>) copy_up_to(is_alone ? round_ : round_ + 1 - kWaiting<T>);
     __syncwarp();
-    encoder.write(v);
+    encoder.write(v, parity);
     return next;
   }
 
-  // The sums of the chunk of a round.
-  __device__ void tell(u32 round) const {
-    if (threadIdx.x == 0) tell_sums(room_.sums, call_.chunk_sums + room_.written[round & 1].chunk);
+  __device__ static u32 slot_of(u32 round) { return round % EncodeRoom<T>::kSlots; }
+
+  __device__ void copy_up_to(u32 round) {
+#pragma unroll 1
+    for (; copied_ != round; ++copied_) {
+      u64 seen = 0;
+      if (lane_id() == 0) seen = observe(call_.places + room_.written[slot_of(copied_)].chunk);
+      CodedCopy<T, kFlat>(call_, room_, slot_of(copied_), copied_ & 1).copy(seen);
+    }
+  }
+
+  // The sums of chunks that were copied before the CTA has met, so that all warps have added theirs.
+  __device__ void tell_copied() {
+    for (; told_ != copied_; ++told_)
+      if (threadIdx.x == 0)
+        tell_sums(room_.sums[slot_of(told_)], call_.chunk_sums + room_.written[slot_of(told_)].chunk);
   }
 
   const EncodeCall<T>& call_;
   EncodeRoom<T>& room_;
+  u32 round_ = 0, copied_ = 0, told_ = 0;
 };
 
 template <class T, bool kFlat>
