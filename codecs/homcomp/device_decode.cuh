@@ -60,7 +60,7 @@ class ChunkDecoder {
     if (!kFlat && (orders_.y | orders_.z) != 0) sum_lines_up(v);
     restore_values(v);
     __syncwarp();
-    store_values(call_.grid, box_, stage_, call_.data);
+    store_values<T, kFlat>(call_.grid, box_, stage_, call_.data);
     __syncwarp();
   }
 

@@ -48,7 +48,9 @@ inline constexpr u32 kWaiting = sizeof(T) == 4 ? 2 : 1;
 
 template <class T>
 struct EncodeRoom {  // shared memory
-  static constexpr unsigned kSlots = kWaiting<T> + 1, kWarpWords = 32 * 35, kHalf = kWarpWords / 2;
+  // Of a warp's planes, and behind them what there is to know of exact values: masks, and how many are in front.
+  static constexpr unsigned kNotes = 32 + 16, kWarpWords = 32 * 35 + kNotes, kHalf = kWarpWords / 2;
+  static constexpr unsigned kSlots = kWaiting<T> + 1;
   alignas(128) u32 words[Stage<T>::kWords];  // values; quanta where threads look at those of others
   TrialRecord trial;
   // And masks; written and copied by the same warp. Those of chunks that are not large take the halves in turn.
@@ -59,8 +61,6 @@ struct EncodeRoom {  // shared memory
   Coded written[kSlots];
   WordSums sums[kSlots][kWarps];
   u32 fills[kBlocks], vacant[kBlocks];     // masks
-  u32 exact[kBlocks];                      // masks, and exact values in front, until they are copied
-  std::uint16_t exact_at[kBlocks];
   u32 kept[kWarps], zeros[kWarps], all_fills[kWarps];  // blocks: with quanta of their own, with these codes
   u32 ends[kWarps][2];                                 // the last two quanta
   u32 reach[kWarps];                                   // the bits of all |quanta|
@@ -68,6 +68,14 @@ struct EncodeRoom {  // shared memory
   Quantiser<T> by;
   DeviceBox boxes[2];
   u32 next;
+
+  // The planes of a warp, and the notes of its exact values.
+  __device__ u32* planes_of(u32 warp, bool is_large, u32 parity) {
+    return planes[warp] + (is_large ? 0 : parity * kHalf);
+  }
+  __device__ u32* notes_of(u32 warp, bool is_large, u32 parity) {
+    return planes_of(warp, is_large, parity) + (is_large ? kWarpWords : kHalf) - kNotes;
+  }
 };
 
 // CTAs of a multiprocessor: more would fit into its shared memory, but have too few registers.
@@ -89,18 +97,18 @@ class ChunkEncoder {
   // From the values in room.words to the sizes of the parts, in steps between which the CTA meets.
   __device__ void quantise(Block& v) {
     const BlockMasks masks =
-        quantise_block(room_.words, threadIdx.x, valid_, room_.by, call_.fill, v,
-                       [&](u32 i) { return call_.data[box_.position(kBlock * threadIdx.x + i)]; });
+        quantise_blocks(room_.words, valid_, room_.by, call_.fill, v,
+                        [&](u32 i) { return call_.data[box_.position(kBlock * threadIdx.x + i)]; });
     room_.fills[threadIdx.x] = masks.fill;
     room_.vacant[threadIdx.x] = masks.fill | masks.exact;
     has_vacant_ = (masks.fill | masks.exact) != 0;
     const u32 reach = __reduce_or_sync(kAllLanes, masks.reach);
     if (lane_id() == 0) room_.reach[threadIdx.x / 32] = reach;
     pass_ends(v);
-    if (kFlat && box_.is_full)
-      trial().weigh_whole_row(v, v1_, v2_);
-    else
+    if (!kFlat || !box_.is_full)
       store_quanta<T>(room_.words, threadIdx.x, v);
+    else if (!__any_sync(kAllLanes, has_vacant_))  // else it is done once more
+      trial().weigh_whole_row(v, v1_, v2_);
   }
 
   __device__ void meet() {
@@ -149,16 +157,16 @@ class ChunkEncoder {
     const u32 parts = __reduce_add_sync(kAllLanes, lane < warp ? totals.parts : 0);
     segment_ = parts & 0x1fff;
     segment_words_ = __shfl_sync(kAllLanes, totals.words(), static_cast<int>(warp));
-    is_large_ = __any_sync(kAllLanes, totals.words() > EncodeRoom<T>::kHalf);
     codes_before_ = parts >> 23;
     bytes_before_ += parts >> 13 & 0x3ff;
     signs_before_ += __reduce_add_sync(kAllLanes, lane < warp ? totals.signs : 0) & 0xffff;
     if (has_vacant_) {
       all_.exact = __reduce_add_sync(kAllLanes, totals.exact);
       exact_before_ += __reduce_add_sync(kAllLanes, lane < warp ? totals.exact : 0);
-      is_large_ |= all_.exact != 0;
       choose_otherwise();
     }
+    const u32 room = EncodeRoom<T>::kHalf - (all_.exact != 0 ? EncodeRoom<T>::kNotes : 0);
+    is_large_ = __any_sync(kAllLanes, totals.words() > room);
     codes_at_ = ChunkHead::kBytes + (orders_.base != 0 ? 4 : 0) + count_bits(all_.top());
     head_bytes_ = codes_at_ + all_.codes();
     main_words_ = (head_bytes_ + 3) / 4 + all_.words();
@@ -188,9 +196,8 @@ class ChunkEncoder {
   // Masks and planes, beside those of the chunk before.
   __device__ void write(const Block& planes, u32 parity) const {
     if (is_raw_) return;
-    const u32 half = is_large_ ? 0 : parity * EncodeRoom<T>::kHalf;
-    u32* to = room_.planes[threadIdx.x / 32] + half + words_before_;
-    if (has_vacant_) to = write_masks(to);
+    u32* to = room_.planes_of(threadIdx.x / 32, is_large_, parity) + words_before_;
+    if (has_vacant_) to = write_masks(to, room_.notes_of(threadIdx.x / 32, is_large_, parity));
     if (width_ <= 1) return;
     *to = signs_;
     write_planes(planes, are_planes_, width_, to + 1);
@@ -373,10 +380,12 @@ class ChunkEncoder {
     put_bits(sparse, 8 * all_.bytes() + signs_before_, close_bits_up(signs_, plane_));
   }
 
-  __device__ u32* write_masks(u32* to) const {
+  __device__ u32* write_masks(u32* to, u32* notes) const {
     const u32 fill = fill_mask(), exact = exact_mask();
-    room_.exact[threadIdx.x] = exact;
-    room_.exact_at[threadIdx.x] = static_cast<std::uint16_t>(exact_before_);
+    if (all_.exact != 0) {
+      notes[lane_id()] = exact;
+      reinterpret_cast<std::uint16_t*>(notes + 32)[lane_id()] = static_cast<std::uint16_t>(exact_before_);
+    }
     if (code_ != kAllFill && fill != 0) *to++ = fill;
     if (exact != 0) *to++ = exact;
     return to;

@@ -44,15 +44,35 @@ class CodedCopy {
   __device__ void copy_coded(u32 words) {
     if (threadIdx.x < coded_.head_words) put(threadIdx.x, room_.heads[slot_][threadIdx.x]);
     const u32 warp = threadIdx.x / 32, first = room_.segments[slot_][warp][0];
-    const u32* const planes = room_.planes[warp] + (coded_.is_large ? 0 : parity_ * EncodeRoom<T>::kHalf);
-#pragma unroll 4
-    for (u32 i = lane_id(); i < words; i += 32) put(first + i, planes[i]);
+    copy_planes(room_.planes_of(warp, coded_.is_large, parity_), words, first);
     u32* const sparse = room_.sparse[slot_];
     for (u32 i = threadIdx.x; i < coded_.sparse_words; i += kThreads) {
       put(coded_.main_words + i, sparse[i]);
       sparse[i] = 0;
     }
     if (coded_.has_exact) copy_exact();
+  }
+
+  // Rows of 32 words, four at a time as far as there are such.
+  __device__ void copy_planes(const u32* from, u32 words, u32 first) {
+    from += lane_id();
+    u32 index = first + lane_id(), left = words;
+    u32* to = to_ + index;
+#pragma unroll 1
+    for (; left >= 128; left -= 128, from += 128, to += 128) {
+#pragma unroll
+      for (u32 k = 0; k < 4; ++k) {
+        __stcs(to + 32 * k, from[32 * k]);
+        sums_.add(index + 32 * k, from[32 * k]);
+      }
+      index += 128;
+    }
+#pragma unroll
+    for (u32 k = 0; k < 4; ++k)
+      if (lane_id() + 32 * k < left) {
+        __stcs(to + 32 * k, from[32 * k]);
+        sums_.add(index + 32 * k, from[32 * k]);
+      }
   }
 
   __device__ DeviceBox box() const {
@@ -63,8 +83,10 @@ class CodedCopy {
   __device__ void copy_exact() {
     constexpr u32 kOfValue = sizeof(T) / 4, kTogether = 4;
     const DeviceBox box = this->box();
-    u32 at = coded_.main_words + coded_.sparse_words + kOfValue * room_.exact_at[threadIdx.x];
-    for (u32 bits = room_.exact[threadIdx.x]; bits != 0;) {
+    const u32* const notes = room_.notes_of(threadIdx.x / 32, coded_.is_large, parity_);
+    const u32 before = reinterpret_cast<const std::uint16_t*>(notes + 32)[lane_id()];
+    u32 at = coded_.main_words + coded_.sparse_words + kOfValue * before;
+    for (u32 bits = notes[lane_id()]; bits != 0;) {
       T values[kTogether];
       u32 count = 0;
 #pragma unroll
@@ -116,7 +138,7 @@ class EncodeLoop {
     for (; chunk < call_.grid.chunks; ++round_) chunk = step(chunk);
     __syncthreads();
     tell_copied();
-    copy_up_to(round_);
+    copy_up_to(round_, 0);
     __syncthreads();
     tell_copied();
   }
@@ -140,9 +162,9 @@ class EncodeLoop {
   __device__ void load(u32 chunk, u32 parity) const {
     if (chunk >= call_.grid.chunks) return;
     if (kFlat)
-      load_values(call_.grid, flat_box(call_.grid, chunk), call_.data, room_.words);
+      load_values<T, kFlat>(call_.grid, flat_box(call_.grid, chunk), call_.data, room_.words);
     else
-      load_values(call_.grid, room_.boxes[parity], call_.data, room_.words);
+      load_values<T, kFlat>(call_.grid, room_.boxes[parity], call_.data, room_.words);
   }
 
   // One chunk up to its coded form, and the last but one to the payload. Returns the next chunk.
@@ -164,9 +186,10 @@ class EncodeLoop {
     encoder.take_differences(v);
     __syncthreads();
     if (!kFlat) load(next, parity ^ 1);
+    const u64 seen = round_ >= kWaiting<T> && lane_id() == 0 ? place_of(copied_) : 0;
     encoder.place(slot_of(round_));
     const bool is_alone = encoder.is_large() || (round_ != 0 && room_.written[slot_of(round_ - 1)].is_large);
-    if (is_alone || round_ >= kWaiting<T>) copy_up_to(is_alone ? round_ : round_ + 1 - kWaiting<T>);
+    if (is_alone || round_ >= kWaiting<T>) copy_up_to(is_alone ? round_ : round_ + 1 - kWaiting<T>, seen);
     __syncwarp();
     encoder.write(v, parity);
     return next;
@@ -174,12 +197,14 @@ class EncodeLoop {
 
   __device__ static u32 slot_of(u32 round) { return round % EncodeRoom<T>::kSlots; }
 
-  __device__ void copy_up_to(u32 round) {
+  __device__ u64 place_of(u32 round) const { return observe(call_.places + room_.written[slot_of(round)].chunk); }
+
+  // `seen`: of the first one's place.
+  __device__ void copy_up_to(u32 round, u64 seen) {
 #pragma unroll 1
     for (; copied_ != round; ++copied_) {
-      u64 seen = 0;
-      if (lane_id() == 0) seen = observe(call_.places + room_.written[slot_of(copied_)].chunk);
       CodedCopy<T, kFlat>(call_, room_, slot_of(copied_), copied_ & 1).copy(seen);
+      seen = 0;
     }
   }
 
