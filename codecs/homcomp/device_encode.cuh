@@ -78,9 +78,12 @@ struct EncodeRoom {  // shared memory
   }
 };
 
+#ifndef HC_NF
+#define HC_NF 4
+#endif
 // CTAs of a multiprocessor: more would fit into its shared memory, but have too few registers.
 template <class T, bool kFlat>
-inline constexpr unsigned kEncodingCtas = sizeof(T) == 4 && kFlat ? 5 : 4;
+inline constexpr unsigned kEncodingCtas = sizeof(T) == 4 && (kFlat || HC_NF == 5) ? 5 : 4;
 inline constexpr unsigned kSharedMemory = 228 * 1024,
                           kSharedOfSystem = 1024;  // of a multiprocessor, of each CTA
 static_assert(5 * (sizeof(EncodeRoom<float>) + kSharedOfSystem) <= kSharedMemory);
