@@ -18,7 +18,8 @@ struct DecodeRoom {  // shared memory
   // to the other half. With f64 there is no room for two halves: the next words come when all have been read.
   static constexpr bool kHasHalves = sizeof(T) == 4;
   static constexpr unsigned kCoded = kMostCoded<T> + 8;
-  alignas(128) u32 stages[kHasHalves ? 2 : 1][kHasHalves ? std::max(Stage<T>::kWords, kCoded) : Stage<T>::kWords];
+  alignas(
+      128) u32 stages[kHasHalves ? 2 : 1][kHasHalves ? std::max(Stage<T>::kWords, kCoded) : Stage<T>::kWords];
   alignas(128) u32 coded[kHasHalves ? 4 : kCoded];
 
   __device__ u32* stage(u32 parity) { return stages[kHasHalves ? parity : 0]; }
@@ -118,7 +119,7 @@ class ChunkDecoder {
     if (lane_id() == 31) {
       room_.totals[warp].parts = up_to;
       room_.totals[warp].flags = static_cast<u32>(wrong != 0) | static_cast<u32>(exact != 0) << 1 |
-                                  static_cast<u32>(masks != 0) << 2;
+                                 static_cast<u32>(masks != 0) << 2;
     }
     __syncthreads();
     const DecodeTotals totals = lane_id() < kWarps ? room_.totals[lane_id()] : DecodeTotals{};

@@ -132,28 +132,35 @@ __device__ inline bool is_group_good(const DecodeCall<T>& call, u64 group) {
   if (__any_sync(kAllLanes, wrong)) return false;
   const GroupSums sums(tables, call.chunk_sums, group,
                        [&](u32 i) { return i < 32 ? up_to[0] - words[0] : of_first + up_to[1] - words[1]; });
-  return sums.checksum(0, all, chunks) == tables.row(group)[1];
+  if (sums.checksum(0, all, chunks) != tables.row(group)[1]) return false;
+  if (call.sums == nullptr) return true;
+  ChecksumState of_payload = sum_of_sizes(tables, group);
+  of_payload.join(sums.data, tables.data / 4 + tables.row(group)[0]);
+  if (lane_id() == 0) gpu::add_atomically(call.sums, of_payload);
+  return true;
 }
 
 // Whether the front of the payload is as it must be, by one CTA; in thread 0.
 template <class T>
 __device__ inline bool is_front_good(const DecodeCall<T>& call) {
   const Tables& tables = call.tables;
-  __shared__ u64 sums[2];
-  if (threadIdx.x < 2) sums[threadIdx.x] = 0;
+  __shared__ ChecksumState rows;
+  if (threadIdx.x == 0) rows = ChecksumState{};
   ChecksumState own;
-  for (u64 i = threadIdx.x; i < 2 * tables.groups; i += blockDim.x)
-    add_pair(own, 2 + 2 * i, tables.row(0)[i]);
+  for (u64 i = threadIdx.x; i < 2 * tables.groups; i += blockDim.x) add_pair(own, 2 * i, tables.row(0)[i]);
   const u64 padding = tables.sizes + 2 * tables.chunks + threadIdx.x;
   const bool wrong = padding < tables.data && tables.payload[padding] != std::byte{0};
   const bool any_wrong = __syncthreads_or(wrong) != 0;
-  add_to(sums, own);
+  gpu::add_from_block(&rows, own);
   __syncthreads();
   const u64* const front = reinterpret_cast<const u64*>(tables.payload);
-  ChecksumState table;
-  table.sum = sums[0];
-  table.weighted = sums[1];
+  ChecksumState table, all;
   add_pair(table, 0, front[0]);
+  table.join(rows, 2);
+  add_pair(all, 0, front[0]);
+  add_pair(all, 2, front[1]);
+  all.join(rows, 4);
+  if (threadIdx.x == 0 && call.sums != nullptr) gpu::add_atomically(call.sums, all);
   const double step = value_of<double>(front[0]);
   return !any_wrong && step > 0 && step <= kMost<T> && static_cast<double>(static_cast<T>(step)) == step &&
          table.finish(8 + Layout::kRow * tables.groups) == front[1];

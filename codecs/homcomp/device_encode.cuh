@@ -1,93 +1,12 @@
-// Encodes chunks on the device: a CTA a chunk, a thread a block, which it holds in registers from its values to
-// its planes. While a chunk is worked on, the values of the next one are fetched, and the last but one, which
-// knows its place by then, is copied to the payload.
+// Encodes chunks on the device: a CTA a chunk, a thread a block, which it holds in registers from its values
+// to its planes. While a chunk is worked on, the values of the next one are fetched, and the last but one,
+// which knows its place by then, is copied to the payload.
 #pragma once
 
 #include "codecs/homcomp/device_differences.cuh"
-#include "codecs/homcomp/device_state.cuh"
+#include "codecs/homcomp/device_encode_room.cuh"
 
 namespace homz::homcomp::device {
-
-template <class T>
-struct EncodeCall {
-  DeviceGrid grid;
-  StepRule<T> rule;
-  FillValue<T> fill;
-  const T* data;
-  Tables tables;
-  u64* places;           // a state a chunk
-  WordSums* chunk_sums;  // words numbered from the chunk's first
-  CallState* call;
-  Encoded* encoded;
-  u64 count;  // values
-};
-
-// The totals of a warp's blocks, so that those of all warps can be added as they are.
-struct WarpTotals {
-  u32 parts;  // words, sparse magnitude bytes, codes
-  u32 signs;  // of sparse blocks; from bit 16 on `top`
-  u32 exact;
-
-  __device__ u32 words() const { return parts & 0x1fff; }
-  __device__ u32 bytes() const { return parts >> 13 & 0x3ff; }
-  __device__ u32 codes() const { return parts >> 23; }
-  __device__ u32 sign_bits() const { return signs & 0xffff; }
-  __device__ u32 top() const { return signs >> 16; }
-};
-
-// A chunk that is coded but not yet in the payload.
-struct Coded {
-  u32 chunk;
-  u32 head_words, main_words, sparse_words;  // without exact values, which stay in the field until then
-  bool is_raw, is_large, has_exact;
-};
-
-// Chunks that wait for their places while another is coded, as many as there is room for.
-template <class T>
-inline constexpr u32 kWaiting = sizeof(T) == 4 ? 2 : 1;
-
-template <class T>
-struct EncodeRoom {  // shared memory
-  // Of a warp's planes, and behind them what there is to know of exact values: masks, and how many are in front.
-  static constexpr unsigned kNotes = 32 + 16, kWarpWords = 32 * 35 + kNotes, kHalf = kWarpWords / 2;
-  static constexpr unsigned kSlots = kWaiting<T> + 1;
-  alignas(128) u32 words[Stage<T>::kWords];  // values; quanta where threads look at those of others
-  TrialRecord trial;
-  // And masks; written and copied by the same warp. Those of chunks that are not large take the halves in turn.
-  u32 planes[kWarps][kWarpWords];
-  u32 segments[kSlots][kWarps][2];   // of a warp's planes: the first word, and how many
-  u32 heads[kSlots][ChunkHead::kMax / 4 + 1];
-  u32 sparse[kSlots][kBlocks + kChunk / 32 + 4];  // magnitudes and signs; zeros beyond
-  Coded written[kSlots];
-  WordSums sums[kSlots][kWarps];
-  u32 fills[kBlocks], vacant[kBlocks];     // masks
-  u32 kept[kWarps], zeros[kWarps], all_fills[kWarps];  // blocks: with quanta of their own, with these codes
-  u32 ends[kWarps][2];                                 // the last two quanta
-  u32 reach[kWarps];                                   // the bits of all |quanta|
-  WarpTotals totals[kWarps];
-  Quantiser<T> by;
-  DeviceBox boxes[2];
-  u32 next;
-
-  // The planes of a warp, and the notes of its exact values.
-  __device__ u32* planes_of(u32 warp, bool is_large, u32 parity) {
-    return planes[warp] + (is_large ? 0 : parity * kHalf);
-  }
-  __device__ u32* notes_of(u32 warp, bool is_large, u32 parity) {
-    return planes_of(warp, is_large, parity) + (is_large ? kWarpWords : kHalf) - kNotes;
-  }
-};
-
-#ifndef HC_NF
-#define HC_NF 4
-#endif
-// CTAs of a multiprocessor: more would fit into its shared memory, but have too few registers.
-template <class T, bool kFlat>
-inline constexpr unsigned kEncodingCtas = sizeof(T) == 4 && (kFlat || HC_NF == 5) ? 5 : 4;
-inline constexpr unsigned kSharedMemory = 228 * 1024,
-                          kSharedOfSystem = 1024;  // of a multiprocessor, of each CTA
-static_assert(5 * (sizeof(EncodeRoom<float>) + kSharedOfSystem) <= kSharedMemory);
-static_assert(4 * (sizeof(EncodeRoom<double>) + kSharedOfSystem) <= kSharedMemory);
 
 template <class T, bool kFlat>
 class ChunkEncoder {
@@ -99,9 +18,9 @@ class ChunkEncoder {
 
   // From the values in room.words to the sizes of the parts, in steps between which the CTA meets.
   __device__ void quantise(Block& v) {
-    const BlockMasks masks =
-        quantise_blocks(room_.words, valid_, room_.by, call_.fill, v,
-                        [&](u32 i) { return call_.data[box_.position(kBlock * threadIdx.x + i)]; });
+    const BlockMasks masks = quantise_blocks(room_.words, valid_, room_.by, call_.fill, v, [&](u32 i) {
+      return call_.data[box_.position(kBlock * threadIdx.x + i)];
+    });
     room_.fills[threadIdx.x] = masks.fill;
     room_.vacant[threadIdx.x] = masks.fill | masks.exact;
     has_vacant_ = (masks.fill | masks.exact) != 0;
@@ -150,8 +69,8 @@ class ChunkEncoder {
     measure(v);
   }
 
-  // Where this warp's parts stand, and the size of the chunk. Then all goes to shared memory for which no other
-  // chunk has to make room.
+  // Where this warp's parts stand, and the size of the chunk. Then all goes to shared memory for which no
+  // other chunk has to make room.
   __device__ void place(u32 slot) {
     const u32 warp = threadIdx.x / 32, lane = lane_id();
     const WarpTotals totals = lane < kWarps ? room_.totals[lane] : WarpTotals{};
@@ -181,8 +100,8 @@ class ChunkEncoder {
     if (threadIdx.x == 0) {
       publish(call_.places + chunk_, kSized | words);
       *call_.tables.size(chunk_) = static_cast<std::uint16_t>(is_raw_ ? 0 : words);
-      room_.written[slot] = Coded{chunk_,  (head_bytes_ + 3) / 4, main_words_,    sparse_words_,
-                                  is_raw_, is_large_,             all_.exact != 0};
+      room_.written[slot] = Coded{chunk_,    (head_bytes_ + 3) / 4, main_words_, sparse_words_, is_raw_,
+                                  is_large_, all_.exact != 0};
     }
     if (is_raw_) return;
     if (lane == 0) {
@@ -194,7 +113,9 @@ class ChunkEncoder {
   }
 
   // Whether no other chunk may wait beside it.
-  __device__ bool is_large() const { return is_large_; }
+  __device__ bool is_large() const {
+    return is_large_;
+  }
 
   // Masks and planes, beside those of the chunk before.
   __device__ void write(const Block& planes, u32 parity) const {
@@ -207,7 +128,9 @@ class ChunkEncoder {
   }
 
  private:
-  __device__ OrderTrial<T, kFlat> trial() const { return {room_.words, box_, room_.trial}; }
+  __device__ OrderTrial<T, kFlat> trial() const {
+    return {room_.words, box_, room_.trial};
+  }
 
   // ---- The two quanta in front of the block
 
@@ -229,8 +152,12 @@ class ChunkEncoder {
 
   // ---- Positions without quanta of their own
 
-  __device__ u32 fill_mask() const { return room_.fills[threadIdx.x]; }
-  __device__ u32 exact_mask() const { return room_.vacant[threadIdx.x] & ~room_.fills[threadIdx.x]; }
+  __device__ u32 fill_mask() const {
+    return room_.fills[threadIdx.x];
+  }
+  __device__ u32 exact_mask() const {
+    return room_.vacant[threadIdx.x] & ~room_.fills[threadIdx.x];
+  }
 
   __device__ void fill_vacant(Block& v) {
     if (kFlat && box_.is_full) store_quanta<T>(room_.words, threadIdx.x, v);

@@ -197,7 +197,9 @@ class EncodeLoop {
 
   __device__ static u32 slot_of(u32 round) { return round % EncodeRoom<T>::kSlots; }
 
-  __device__ u64 place_of(u32 round) const { return observe(call_.places + room_.written[slot_of(round)].chunk); }
+  __device__ u64 place_of(u32 round) const {
+    return observe(call_.places + room_.written[slot_of(round)].chunk);
+  }
 
   // `seen`: of the first one's place.
   __device__ void copy_up_to(u32 round, u64 seen) {
@@ -221,7 +223,7 @@ class EncodeLoop {
 };
 
 template <class T, bool kFlat>
-__global__ void __launch_bounds__(kThreads, kEncodingCtas<T, kFlat>)
+__global__ void __launch_bounds__(kThreads, kEncodingCtas<T>)
     encode_chunks(const __grid_constant__ EncodeCall<T> call) {
   extern __shared__ uint4 memory[];
   let_next_start();
@@ -266,11 +268,11 @@ class TableWriter {
     const auto place = [&](u64 chunk) { return call_.places[chunk] & kWordsMask; };
     const u64 first = place(begin), end = is_last ? call_.call->end : place(begin + kGroup);
     const GroupSums sums(tables_, call_.chunk_sums, group_, [&](u32 i) { return place(begin + i); });
-    ChecksumState of_payload = sum_over_warp(sizes_in_payload(chunks));
+    ChecksumState of_payload = sum_of_sizes(tables_, group_);
     if (lane_id() != 0) return;
     of_payload.join(sums.data, tables_.data / 4);
     add_row(first, sums.checksum(first, static_cast<u32>(end - first), chunks), of_payload);
-    add_to(call_.call->all, of_payload);
+    gpu::add_atomically(&call_.call->all, of_payload);
     if (is_last)
       for (u64 at = tables_.sizes + 2 * tables_.chunks; at < tables_.data; ++at)
         tables_.payload[at] = std::byte{0};
@@ -279,15 +281,6 @@ class TableWriter {
   }
 
  private:
-  __device__ ChecksumState sizes_in_payload(u32 chunks) const {
-    ChecksumState sums;
-    for (u32 i = lane_id(); i < chunks; i += 32) {
-      const u64 chunk = group_ * kGroup + i;
-      sums.add(tables_.sizes / 4 + chunk / 2, static_cast<u32>(*tables_.size(chunk)) << 16 * (chunk & 1));
-    }
-    return sums;
-  }
-
   __device__ void add_row(u64 first, u64 checksum, ChecksumState& of_payload) const {
     u64* const row = tables_.row(group_);
     row[0] = first;
@@ -297,7 +290,7 @@ class TableWriter {
     add_pair(of_table, 4 + 4 * group_, checksum);
     add_pair(of_payload, 4 + 4 * group_, first);
     add_pair(of_payload, 6 + 4 * group_, checksum);
-    add_to(call_.call->table, of_table);
+    gpu::add_atomically(&call_.call->table, of_table);
   }
 
   __device__ void finish() const {
@@ -305,15 +298,15 @@ class TableWriter {
     CallState* const call = call_.call;
     const u64 step = call->step_bits;
     ChecksumState table, all;
-    table.sum = __ldcg(call->table);
-    table.weighted = __ldcg(call->table + 1);
+    table.sum = __ldcg(&call->table.sum);
+    table.weighted = __ldcg(&call->table.weighted);
     add_pair(table, 0, step);
     const u64 checksum = table.finish(8 + Layout::kRow * tables_.groups);
     u64* const front = reinterpret_cast<u64*>(tables_.payload);
     front[0] = step;
     front[1] = checksum;
-    all.sum = __ldcg(call->all);
-    all.weighted = __ldcg(call->all + 1);
+    all.sum = __ldcg(&call->all.sum);
+    all.weighted = __ldcg(&call->all.weighted);
     add_pair(all, 0, step);
     add_pair(all, 2, checksum);
     const u64 bytes = tables_.data + 4 * call->end;

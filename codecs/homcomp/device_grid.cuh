@@ -79,8 +79,8 @@ struct DeviceGrid {
   u32 last_count;  // values of the last chunk, if there is one axis
   u32 bits[3];     // as DeviceBox
 
-  // Where a chunk is along an axis, and what is left of its number for the axes in front. With m = inverse, the
-  // error n (m count - 2^64) is below 2^64.
+  // Where a chunk is along an axis, and what is left of its number for the axes in front. With m = inverse,
+  // the error n (m count - 2^64) is below 2^64.
   __device__ static u32 index(const Axis& axis, u32& chunk) {
     const u32 rest = axis.inverse == 0 ? chunk : static_cast<u32>(__umul64hi(chunk, axis.inverse));
     const u32 index = chunk - rest * axis.count;
@@ -142,7 +142,7 @@ inline DeviceGrid device_grid(const Grid& grid, unsigned value_bytes) {
     for (unsigned last = 0; last < 2; ++last) axis.by[last] = Divisor(axis.extents[last]);
   }
   const unsigned values = 32 * 16 / value_bytes;  // of a round
-  unsigned bit = 0;  // of a value's number in a full chunk
+  unsigned bit = 0;                               // of a value's number in a full chunk
   for (unsigned i = kAxes; i-- > 0;) {
     for (u64 step = 1; step < to.axes[i].extents[0] && bit < 12; step *= 2, ++bit)
       for (unsigned round = 0; round < 16; ++round)
@@ -288,8 +288,7 @@ __device__ inline void load_values(const DeviceGrid& grid, const DeviceBox& box,
   const T* const from = data + box.position(threadIdx.x / 32 * 1024 + threadIdx.x % 32 * kPiece);
 #pragma unroll
   for (u32 i = 0; i < kBlock / kPiece; ++i)
-    copy_async<16>(stage + piece_of_lane<T>(i),
-                   from + (kFlat ? i * 32 * kPiece : grid.rounds[i]));
+    copy_async<16>(stage + piece_of_lane<T>(i), from + (kFlat ? i * 32 * kPiece : grid.rounds[i]));
 }
 
 template <class T, bool kFlat>

@@ -45,7 +45,12 @@ template <class T, bool kFlat>
 class OrderTrial {
  public:
   __device__ OrderTrial(const u32* quanta, const DeviceBox& box, TrialRecord& record)
-      : quanta_{quanta}, box_(box), record_(record), end_(box.count / kBlock), stride_(kStride), samples_(TrialRecord::kOfWhole) {
+      : quanta_{quanta},
+        box_(box),
+        record_(record),
+        end_(box.count / kBlock),
+        stride_(kStride),
+        samples_(TrialRecord::kOfWhole) {
     if (end_ == kBlocks) return;
     stride_ = ((end_ < 8 ? 8 : end_) / 8 - 1) | 1;
     samples_ = end_ > stride_ / 2 ? (end_ - stride_ / 2 + stride_ - 1) / stride_ : 0;
@@ -72,7 +77,8 @@ class OrderTrial {
     u32 cost = 0;
     for (u32 sample = threadIdx.x / 32; sample < samples_; sample += kWarps) {
       const u32 n = kBlock * block(sample) + lane_id();
-      const u32 before = n >= 1 ? quanta_[n - 1] : record_.base, second = n >= 2 ? quanta_[n - 2] : record_.base;
+      const u32 before = n >= 1 ? quanta_[n - 1] : record_.base,
+                second = n >= 2 ? quanta_[n - 2] : record_.base;
       weigh(sample, quanta_[n], before, second, cost);
     }
     if (lane_id() < 2) note_cost(4 + 4 * lane_id(), cost);
@@ -145,8 +151,7 @@ class OrderTrial {
     uint4* const pieces = reinterpret_cast<uint4*>(to);
     pieces[0] = uint4{0, 0, v2, v1};
 #pragma unroll
-    for (u32 i = 0; i < 8; ++i)
-      pieces[1 + i] = uint4{v[4 * i], v[4 * i + 1], v[4 * i + 2], v[4 * i + 3]};
+    for (u32 i = 0; i < 8; ++i) pieces[1 + i] = uint4{v[4 * i], v[4 * i + 1], v[4 * i + 2], v[4 * i + 3]};
   }
 
   __device__ void note_cost(u32 candidate, u32 cost) const {
@@ -216,7 +221,7 @@ class OrderTrial {
 
   __device__ u32 number(u32 sample) const {  // a lane's quantum of a sampled block
     return kFlat && end_ == kBlocks ? record_.samples[sample][TrialRecord::kFront + lane_id()]
-                 : quanta_[kBlock * block(sample) + lane_id()];
+                                    : quanta_[kBlock * block(sample) + lane_id()];
   }
 
   Quanta<T> quanta_;

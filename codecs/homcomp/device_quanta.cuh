@@ -196,7 +196,7 @@ __device__ inline BlockMasks quantise_all(u32* stage, u32 block, u32 valid, cons
 // A block by all lanes of a warp, a value each. `owner`: the lane whose block it is.
 template <class T>
 __device__ __noinline__ BlockMasks quantise_together(u32* stage, u32 owner, u32 valid, const Quantiser<T>& by,
-                                                    FillValue<T> fill) {
+                                                     FillValue<T> fill) {
   const u32 n = kBlock * ((threadIdx.x & ~31u) + owner) + lane_id();
   const T x = *reinterpret_cast<const T*>(stage + Stage<T>::value(n));
   const bool is_there = (__shfl_sync(kAllLanes, valid, static_cast<int>(owner)) >> lane_id() & 1) != 0;
@@ -222,7 +222,8 @@ __device__ inline BlockMasks quantise_blocks(u32* stage, u32 valid, const Quanti
   BlockMasks masks;
   if (fill.is_declared) masks.fill = find_fill(stage, block, fill) & valid;
   const bool is_all_fill = fill.is_declared && masks.fill == valid;  // any quanta: they are settled later
-  const bool is_fast = quantise_fast(stage, block, by, quanta, masks.reach) && masks.fill == 0 && !is_all_fill;
+  const bool is_fast =
+      quantise_fast(stage, block, by, quanta, masks.reach) && masks.fill == 0 && !is_all_fill;
   if (__all_sync(kAllLanes, is_fast)) return masks;
   if (is_all_fill) masks.reach = 0;
   if (is_fast) store_quanta<T>(stage, block, quanta);  // so that no registers are held meanwhile

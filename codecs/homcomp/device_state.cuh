@@ -3,13 +3,14 @@
 
 #include "codecs/homcomp/device_quanta.cuh"
 #include "core/codec.hpp"
+#include "core/gpu/sums.cuh"
 
 namespace homz::homcomp::device {
 
 struct CallState {
-  u64 step_bits;         // of a double
-  u64 table[2], all[2];  // sums of the table, and of the payload: see ChecksumState
-  u64 end;               // of the chunk data, in words
+  u64 step_bits;             // of a double
+  ChecksumState table, all;  // sums of the table, and of the payload
+  u64 end;                   // of the chunk data, in words
   u32 ticket, groups_done;
 };
 
@@ -44,8 +45,8 @@ __device__ inline u64 observe(const u64* from) {
   return state;
 }
 
-// By one warp; returns the words of all chunks. All chunks of the call pass through it, 150 a microsecond, so a
-// lane takes several of them and the lanes are summed but once.
+// By one warp; returns the words of all chunks. All chunks of the call pass through it, 150 a microsecond, so
+// a lane takes several of them and the lanes are summed but once.
 __device__ inline u64 place_chunks(u64* places, u32 chunks) {
   constexpr u32 kOfLane = 8;
   u64 words = 0;
@@ -89,18 +90,18 @@ __device__ inline void add_pair(ChecksumState& sums, u64 index, u64 pair) {
   sums.add(index + 1, static_cast<u32>(pair >> 32));
 }
 
-__device__ inline void add_to(u64* to, const ChecksumState& sums) {
-  atomicAdd(to, static_cast<u64>(sums.sum));
-  atomicAdd(to + 1, static_cast<u64>(sums.weighted));
+__device__ inline ChecksumState sum_over_warp(const ChecksumState& sums) {
+  return {gpu::warp_sum(sums.sum), gpu::warp_sum(sums.weighted)};
 }
 
-__device__ inline ChecksumState sum_over_warp(ChecksumState sums) {
-#pragma unroll
-  for (u32 step = 16; step != 0; step /= 2) {
-    sums.sum += __shfl_xor_sync(kAllLanes, sums.sum, step);
-    sums.weighted += __shfl_xor_sync(kAllLanes, sums.weighted, step);
+// A group's sizes, as they stand in the payload.
+__device__ inline ChecksumState sum_of_sizes(const Tables& tables, u64 group) {
+  ChecksumState sums;
+  for (u32 i = threadIdx.x % 32; i < tables.chunks_of(group); i += 32) {
+    const u64 chunk = group * kGroup + i;
+    sums.add(tables.sizes / 4 + chunk / 2, static_cast<u32>(*tables.size(chunk)) << 16 * (chunk & 1));
   }
-  return sums;
+  return sum_over_warp(sums);
 }
 
 // Of a group, by one warp: its chunk data from the sums of its chunks, `place(i)` in front of which words are

@@ -136,7 +136,7 @@ Status decode(const OpenStream& stream, const Encoding& encoding, Bytes data, By
     HOMZ_TRY(launched("summing a payload"));
   }
   const Exec inside = homz::device(exec.stream, &ledger->fault);
-  if (coded && stream.codec->sums_on_device() && !stream.codec->verifies())
+  if (coded && stream.codec->sums_on_device())
     HOMZ_TRY(
         stream.codec->decode_and_sum(encoding, stream.payload, data, arena.rest(), &ledger->sums, inside));
   else if (coded)
@@ -146,8 +146,9 @@ Status decode(const OpenStream& stream, const Encoding& encoding, Bytes data, By
       return decode_constant<decltype(zero)>(stream, data, ledger, exec);
     }));
   if (exec.fault == nullptr) return Status();
-  judge<<<1, 1, 0, exec.stream>>>(ledger, !coded || !stream.codec->verifies(), header.payload_bytes,
-                                  header.payload_checksum, exec.fault);
+  const bool is_summed = !sums_itself || stream.codec->sums_on_device();
+  judge<<<1, 1, 0, exec.stream>>>(ledger, is_summed, header.payload_bytes, header.payload_checksum,
+                                  exec.fault);
   return launched("judging a stream");
 }
 
