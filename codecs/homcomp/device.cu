@@ -7,6 +7,7 @@
 #include "codecs/homcomp/device.hpp"
 #include "codecs/homcomp/device_decode_kernels.cuh"
 #include "codecs/homcomp/device_encode_kernels.cuh"
+#include "core/gpu/check.cuh"
 
 namespace homz::homcomp {
 namespace {
@@ -31,12 +32,6 @@ WordSums* carve_decode(Arena& arena, const Layout& layout) {
   return arena.take<WordSums>(layout.chunks);
 }
 
-Status check(cudaError_t error, const char* what) {
-  if (error == cudaSuccess) return Status();
-  return Status(Code::internal,
-                std::string("homcomp on the device: ") + what + ": " + cudaGetErrorString(error));
-}
-
 Status check_alignment(const void* data, std::size_t value_bytes, const void* payload) {
   if (reinterpret_cast<std::uintptr_t>(data) % value_bytes == 0 &&
       reinterpret_cast<std::uintptr_t>(payload) % 8 == 0)
@@ -54,13 +49,16 @@ struct Offer {
 template <class Kernel>
 Status ask_device(Kernel kernel, std::size_t shared, int device, Offer& offer) {
   int processors = 0, of_processor = 0, major = 0;
-  HOMZ_TRY(check(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device), "no device"));
-  HOMZ_TRY(check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device), "no device"));
-  HOMZ_TRY(check(
+  HOMZ_TRY(gpu::status_of(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device),
+                          "homcomp: no device"));
+  HOMZ_TRY(gpu::status_of(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device),
+                          "homcomp: no device"));
+  HOMZ_TRY(gpu::status_of(
       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared)),
-      "no shared memory"));
-  HOMZ_TRY(check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&of_processor, kernel, kThreads, shared),
-                 "no kernel"));
+      "homcomp: no shared memory"));
+  HOMZ_TRY(
+      gpu::status_of(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&of_processor, kernel, kThreads, shared),
+                     "homcomp: no kernel"));
   offer = {static_cast<unsigned>(processors * of_processor), major >= 9};
   return Status();
 }
@@ -71,7 +69,7 @@ Status offer_of(std::size_t shared, Offer& offer) {
   static std::array<std::once_flag, kDevices> asked;
   static std::array<Offer, kDevices> offers;
   int device = 0;
-  HOMZ_TRY(check(cudaGetDevice(&device), "no device"));
+  HOMZ_TRY(gpu::status_of(cudaGetDevice(&device), "homcomp: no device"));
   if (device >= kDevices) return ask_device(kKernel, shared, device, offer);
   Status status;
   std::call_once(asked[device],
@@ -95,7 +93,7 @@ Status launch(void (*kernel)(Call), unsigned grid, unsigned threads, std::size_t
   config.stream = stream;
   config.attrs = &attribute;
   config.numAttrs = chained ? 1 : 0;
-  return check(cudaLaunchKernelEx(&config, kernel, call), "launching a kernel");
+  return gpu::status_of(cudaLaunchKernelEx(&config, kernel, call), "homcomp: launching a kernel");
 }
 
 unsigned clearing_grid(std::uint64_t items) {
@@ -143,7 +141,7 @@ Status encode_as(const Encoding& encoding, const Plan& plan, ConstBytes data, By
   const Layout layout(grid.chunks());
   Arena arena(scratch);
   const Scratch own = carve_encode(arena, layout);
-  const EncodeCall<T> call{device_grid(grid),
+  const EncodeCall<T> call{device_grid(grid, sizeof(T)),
                            {encoding.abs_error, plan.step, plan.use_magnitude},
                            fill_of<T>(encoding),
                            reinterpret_cast<const T*>(data.data()),
@@ -158,19 +156,20 @@ Status encode_as(const Encoding& encoding, const Plan& plan, ConstBytes data, By
 
 template <class T>
 Status decode_as(const Encoding& encoding, const Plan& plan, ConstBytes payload, Bytes data, Bytes scratch,
-                 Exec exec) {
+                 ChecksumState* sums, Exec exec) {
   HOMZ_TRY(check_alignment(data.data(), sizeof(T), payload.data()));
   const Grid grid(encoding.field.without_unit_extents(), plan.dim);
   const Layout layout(grid.chunks());
   if (payload.size() < layout.data || (payload.size() - layout.data) % 4 != 0)
     return Status(Code::corrupt_stream, "damaged payload of homcomp: shorter than its tables");
   Arena arena(scratch);
-  const DecodeCall<T> call{device_grid(grid),
+  const DecodeCall<T> call{device_grid(grid, sizeof(T)),
                            fill_of<T>(encoding),
                            tables_of(layout, const_cast<std::byte*>(payload.data())),
                            reinterpret_cast<T*>(data.data()),
                            (payload.size() - layout.data) / 4,
                            carve_decode(arena, layout),
+                           sums,
                            exec.fault};
   return plan.dim == 1 ? enqueue_decode<T, true>(call, exec.stream)
                        : enqueue_decode<T, false>(call, exec.stream);
@@ -200,9 +199,9 @@ Status encode_on_device(const Encoding& encoding, const Plan& plan, ConstBytes d
 }
 
 Status decode_on_device(const Encoding& encoding, const Plan& plan, ConstBytes payload, Bytes data,
-                        Bytes scratch, Exec exec) {
+                        Bytes scratch, ChecksumState* sums, Exec exec) {
   return with_dtype(encoding.field.dtype, [&](auto zero) {
-    return decode_as<decltype(zero)>(encoding, plan, payload, data, scratch, exec);
+    return decode_as<decltype(zero)>(encoding, plan, payload, data, scratch, sums, exec);
   });
 }
 

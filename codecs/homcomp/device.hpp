@@ -20,9 +20,10 @@ Status encode_on_device(const Encoding& encoding, const Plan& plan, ConstBytes d
 
 // Payload has the size that the stream tells. Tables, groups and chunks are verified while they are decoded:
 // what is wrong goes to *exec.fault, and some values may have been written by then. Damaged bytes never make
-// a kernel leave the buffers.
+// a kernel leave the buffers. If `sums` is not null, the payload's are added to it, unless something is
+// wrong.
 Status decode_on_device(const Encoding& encoding, const Plan& plan, ConstBytes payload, Bytes data,
-                        Bytes scratch, Exec exec);
+                        Bytes scratch, ChecksumState* sums, Exec exec);
 #else
 // The stream layer has refused devices by then.
 inline Result<Footprint> device_footprint(const Encoding&, const Plan&) {
@@ -31,7 +32,7 @@ inline Result<Footprint> device_footprint(const Encoding&, const Plan&) {
 inline Status encode_on_device(const Encoding&, const Plan&, ConstBytes, Bytes, Bytes, Encoded*, Exec) {
   return gpu::ready();
 }
-inline Status decode_on_device(const Encoding&, const Plan&, ConstBytes, Bytes, Bytes, Exec) {
+inline Status decode_on_device(const Encoding&, const Plan&, ConstBytes, Bytes, Bytes, ChecksumState*, Exec) {
   return gpu::ready();
 }
 #endif

@@ -14,6 +14,7 @@ struct DecodeCall {
   T* data;
   u64 words;             // of all chunk data
   WordSums* chunk_sums;  // words numbered from the chunk's first; kWrong for a chunk that is none
+  ChecksumState* sums;   // of the payload, or null
   u32* fault;
 
   __device__ const u32* chunk_data() const {

@@ -3,13 +3,14 @@
 
 #include "codecs/homcomp/device_quanta.cuh"
 #include "core/codec.hpp"
+#include "core/gpu/sums.cuh"
 
 namespace homz::homcomp::device {
 
 struct CallState {
-  u64 step_bits;         // of a double
-  u64 table[2], all[2];  // sums of the table, and of the payload: see ChecksumState
-  u64 end;               // of the chunk data, in words
+  u64 step_bits;             // of a double
+  ChecksumState table, all;  // sums of the table, and of the payload
+  u64 end;                   // of the chunk data, in words
   u32 ticket, groups_done;
 };
 
@@ -44,28 +45,33 @@ __device__ inline u64 observe(const u64* from) {
   return state;
 }
 
-// By one warp; returns the words of all chunks.
+// By one warp; returns the words of all chunks. All chunks of the call pass through it, 150 a microsecond, so
+// a lane takes several of them and the lanes are summed but once.
 __device__ inline u64 place_chunks(u64* places, u32 chunks) {
-  constexpr u32 kRows = 8;  // looked at in a round
+  constexpr u32 kOfLane = 8;
   u64 words = 0;
   for (u32 next = 0; next < chunks;) {
-    u64 states[kRows];
+    const u32 first = next + kOfLane * lane_id();
+    u64 states[kOfLane];
 #pragma unroll
-    for (u32 i = 0; i < kRows; ++i) {
-      const u32 chunk = next + 32 * i + lane_id();
-      states[i] = chunk < chunks ? observe(places + chunk) : 0;
-    }
-    const u32 first = next;
+    for (u32 i = 0; i < kOfLane; ++i) states[i] = first + i < chunks ? observe(places + first + i) : 0;
+    u32 ready = 0, own = 0;
 #pragma unroll
-    for (u32 i = 0; i < kRows; ++i) {
-      const u32 sized = __ballot_sync(kAllLanes, states[i] != 0);
-      const u32 ready = sized == ~0u ? 32 : static_cast<u32>(__ffs(static_cast<int>(~sized)) - 1);
-      if (ready == 0 || next != first + 32 * i) break;
-      const u32 own = lane_id() < ready ? static_cast<u32>(states[i]) : 0, up_to = sums_up_to(own);
-      if (lane_id() < ready) publish(places + next + lane_id(), kPlaced | (words + up_to - own));
-      words += __shfl_sync(kAllLanes, up_to, 31);
-      next += ready;
-    }
+    for (u32 i = 0; i < kOfLane; ++i)
+      if (ready == i && states[i] != 0) ++ready, own += static_cast<u32>(states[i]);
+    const u32 others = ~__ballot_sync(kAllLanes, ready == kOfLane);
+    const u32 last = others == 0 ? 31 : static_cast<u32>(__ffs(static_cast<int>(others)) - 1);
+    if (lane_id() > last) ready = own = 0;
+    const u32 up_to = sums_up_to(own);
+    u64 place = kPlaced | (words + up_to - own);
+#pragma unroll
+    for (u32 i = 0; i < kOfLane; ++i)
+      if (i < ready) {
+        publish(places + first + i, place);
+        place += static_cast<u32>(states[i]);
+      }
+    words += __shfl_sync(kAllLanes, up_to, 31);
+    next += __reduce_add_sync(kAllLanes, ready);
   }
   return words;
 }
@@ -84,18 +90,18 @@ __device__ inline void add_pair(ChecksumState& sums, u64 index, u64 pair) {
   sums.add(index + 1, static_cast<u32>(pair >> 32));
 }
 
-__device__ inline void add_to(u64* to, const ChecksumState& sums) {
-  atomicAdd(to, static_cast<u64>(sums.sum));
-  atomicAdd(to + 1, static_cast<u64>(sums.weighted));
+__device__ inline ChecksumState sum_over_warp(const ChecksumState& sums) {
+  return {gpu::warp_sum(sums.sum), gpu::warp_sum(sums.weighted)};
 }
 
-__device__ inline ChecksumState sum_over_warp(ChecksumState sums) {
-#pragma unroll
-  for (u32 step = 16; step != 0; step /= 2) {
-    sums.sum += __shfl_xor_sync(kAllLanes, sums.sum, step);
-    sums.weighted += __shfl_xor_sync(kAllLanes, sums.weighted, step);
+// A group's sizes, as they stand in the payload.
+__device__ inline ChecksumState sum_of_sizes(const Tables& tables, u64 group) {
+  ChecksumState sums;
+  for (u32 i = threadIdx.x % 32; i < tables.chunks_of(group); i += 32) {
+    const u64 chunk = group * kGroup + i;
+    sums.add(tables.sizes / 4 + chunk / 2, static_cast<u32>(*tables.size(chunk)) << 16 * (chunk & 1));
   }
-  return sums;
+  return sum_over_warp(sums);
 }
 
 // Of a group, by one warp: its chunk data from the sums of its chunks, `place(i)` in front of which words are

@@ -58,19 +58,22 @@ class HomcompCodec final : public Codec {
   bool takes_sums() const noexcept override { return true; }
 
   bool on_device() const noexcept override { return true; }
+  bool sums_on_device() const noexcept override { return true; }
 
   Status decode(const Encoding& encoding, ConstBytes payload, Bytes data, Bytes scratch,
                 Exec exec) const override {
     HOMZ_ASSIGN(const homcomp::Plan plan, homcomp::plan_of(encoding));
     if (exec.space == Space::device)
-      return homcomp::decode_on_device(encoding, plan, payload, data, scratch, exec);
+      return homcomp::decode_on_device(encoding, plan, payload, data, scratch, nullptr, exec);
     return homcomp::decode(encoding, plan, homcomp::kernels(), payload, data, nullptr, exec.threads);
   }
 
   bool verifies() const noexcept override { return true; }
-  Status decode_and_sum(const Encoding& encoding, ConstBytes payload, Bytes data, Bytes, ChecksumState* sums,
-                        Exec exec) const override {
+  Status decode_and_sum(const Encoding& encoding, ConstBytes payload, Bytes data, Bytes scratch,
+                        ChecksumState* sums, Exec exec) const override {
     HOMZ_ASSIGN(const homcomp::Plan plan, homcomp::plan_of(encoding));
+    if (exec.space == Space::device)
+      return homcomp::decode_on_device(encoding, plan, payload, data, scratch, sums, exec);
     return homcomp::decode(encoding, plan, homcomp::kernels(), payload, data, sums, exec.threads);
   }
 

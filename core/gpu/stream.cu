@@ -135,7 +135,7 @@ Status decode(const OpenStream& stream, const Encoding& encoding, Bytes data, By
                     stream.payload.size(), stored ? data.data() : nullptr, ledger));
   }
   const Exec inside = homz::device(exec.stream, &ledger->fault);
-  if (coded && stream.codec->sums_on_device() && !stream.codec->verifies())
+  if (coded && stream.codec->sums_on_device())
     HOMZ_TRY(
         stream.codec->decode_and_sum(encoding, stream.payload, data, arena.rest(), &ledger->sums, inside));
   else if (coded)
@@ -145,8 +145,9 @@ Status decode(const OpenStream& stream, const Encoding& encoding, Bytes data, By
       return decode_constant<decltype(zero)>(stream, data, ledger, exec);
     }));
   if (exec.fault == nullptr) return Status();
-  return launch({1, 1, exec.stream}, judge, ledger, !coded || !stream.codec->verifies(), header.payload_bytes,
-                header.payload_checksum, exec.fault);
+  const bool is_summed = !sums_itself || stream.codec->sums_on_device();
+  return launch({1, 1, exec.stream}, judge, ledger, is_summed, header.payload_bytes, header.payload_checksum,
+                exec.fault);
 }
 
 }  // namespace homz::gpu

@@ -93,15 +93,20 @@ HostCoded code_on_host(const Case& one) {
   return coded;
 }
 
-std::uint32_t decode_on_device(const Case& one, ConstBytes payload, std::vector<std::byte>& values) {
+std::uint32_t decode_on_device(const Case& one, ConstBytes payload, std::vector<std::byte>& values,
+                               ChecksumState* sums = nullptr) {
   const auto footprint = *homcomp::device_footprint(one.encoding, one.plan);
   const DeviceMemory from(payload), scratch(footprint.decode_scratch), fault(4);
+  const std::vector<std::byte> zeros(sizeof(ChecksumState));
+  const DeviceMemory of_payload{ConstBytes(zeros)};
   const DeviceMemory to(one.data.size(), one.shift);
   const Status status =
       homcomp::decode_on_device(one.encoding, one.plan, from.bytes(), to.bytes(), scratch.bytes(),
+                                reinterpret_cast<ChecksumState*>(of_payload.begin()),
                                 device(nullptr, reinterpret_cast<std::uint32_t*>(fault.begin())));
   EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
   values = to.content(one.data.size());
+  if (sums != nullptr) *sums = of_payload.value<ChecksumState>();
   return status.ok() ? fault.value<std::uint32_t>() : static_cast<std::uint32_t>(status.code());
 }
 
@@ -132,7 +137,10 @@ void check(const Case& one) {
   if (made.bytes == Codec::kIncompressible) return;  // what was written is of no use
   ASSERT_EQ(first_difference(bytes, host.payload), host.payload.size());
   std::vector<std::byte> values;
-  ASSERT_EQ(decode_on_device(one, host.payload, values), 0u);
+  ChecksumState sums;
+  ASSERT_EQ(decode_on_device(one, host.payload, values, &sums), 0u);
+  EXPECT_EQ(sums.sum, host.encoded.sums.sum);
+  EXPECT_EQ(sums.weighted, host.encoded.sums.weighted);
   ASSERT_EQ(first_difference(values, host.values), host.values.size());
 }
 
@@ -345,7 +353,7 @@ TYPED_TEST(HomcompGpu, CanBeCapturedInAGraph) {
                                         device(stream))
                   .ok());
   ASSERT_TRUE(homcomp::decode_on_device(one.encoding, one.plan, payload.bytes().first(host.payload.size()),
-                                        values.bytes(), scratch.bytes(),
+                                        values.bytes(), scratch.bytes(), nullptr,
                                         device(stream, reinterpret_cast<std::uint32_t*>(fault.begin())))
                   .ok());
   cudaGraph_t graph;

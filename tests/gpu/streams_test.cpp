@@ -146,6 +146,18 @@ TEST_P(GpuStreams, DamageGivesAStatus) {
   }
 }
 
+// Also of codecs whose payloads verify themselves.
+TEST_P(GpuStreams, PayloadsAreTheHeaders) {
+  HOMZ_NEEDS_GPU();
+  const Sample sample = make_sample("walk", Dtype::f32, {400, 33});
+  std::vector<std::byte> stream = encode(compression_of(GetParam(), sample, 1e-2), sample.bytes()).bytes;
+  EXPECT_TRUE(gpu_decode(stream).status.ok());
+  auto header = *load(stream);
+  header.payload_checksum ^= 1;
+  store(header, Bytes(stream).first<StreamHeader::kBytes>());
+  EXPECT_EQ(gpu_decode(stream).status.code(), Code::corrupt_stream);
+}
+
 TEST(GpuRange, IsThatOfTheHost) {
   HOMZ_NEEDS_GPU();
   for (const std::string_view input : input_names())
