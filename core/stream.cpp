@@ -99,8 +99,8 @@ Status code_payload(const Codec& codec, bool always, ConstBytes data, Bytes payl
   encoding.always_coded = always;
   HOMZ_TRY(codec.encode(encoding, data, payload, scratch, &encoded, exec));
   if (encoded.bytes == Codec::kIncompressible)
-    return always ? Status(Code::unsupported, fmt::format("codec {} does not code all data: use homcomp",
-                                                          codec.info().name))
+    return always ? Status(Code::unsupported,
+                           fmt::format("codec {} does not code all data: use homcomp", codec.info().name))
                   : Status();
   header->representation = Representation::coded;
   header->payload_bytes = encoded.bytes;
