@@ -16,6 +16,15 @@ struct PlaneWords {
   std::size_t readable;    // bytes
 };
 
+// As many dense blocks as a vector has lanes.
+template <class V>
+struct DenseRun {
+  const std::byte* words;            // of the first
+  std::uint32_t offsets[V::kLanes];  // from there
+  std::uint32_t bytes;               // of all
+  typename V::Vec widths;
+};
+
 template <class V>
 class BlockReader {
  public:
@@ -24,9 +33,11 @@ class BlockReader {
     count_ = count;
     const char* wrong = reader_.open(chunk, ceil_div(count, kBlock), value_bytes, has_fill);
     words_ = reader_.words;
-    end_ = chunk.data() + chunk.size();
+    limit_ = end_ = chunk.data() + chunk.size();
     return wrong;
   }
+  // What lies behind the chunk can be read, too.
+  void set_limit(const std::byte* limit) { limit_ = limit; }
 
   const Orders& orders() const { return reader_.orders(); }
   unsigned range() const { return reader_.range(); }
@@ -54,44 +65,38 @@ class BlockReader {
     }
     // Without a branch for blocks of zeros: it is as good as random.
     std::uint32_t plane = 0, signs = 0;
-    if (!read_sparse((code & 63) == kAllFill ? 0 : code & 15, plane, signs)) return false;
+    if (!read_sparse_code((code & 63) == kAllFill ? 0 : code & 15, plane, signs)) return false;
     for (unsigned i = 0; i < V::kVectors; ++i)
       residuals.v[i] = V::select(plane >> i * V::kLanes & V::kAll, V::all(1), V::all(0));
     apply_signs(signs, residuals);
     return true;
   }
 
-  // Reads the next blocks as planes, as many as a vector has lanes, if all of them are dense and unmasked and
-  // can be read by whole vectors. `widest` grows to the width of the widest.
-  [[gnu::always_inline]] inline bool read_dense(unsigned first, PlaneWords (&planes)[V::kLanes],
-                                                unsigned& widest) {
+  // Finds the next blocks, as many as a vector has lanes, if all of them are dense and unmasked, and `room`
+  // bytes can be read from the start of the last one on.
+  [[gnu::always_inline]] inline bool find_dense(unsigned first, std::size_t room, DenseRun<V>& run) const {
     const std::uint8_t* const codes = reader_.codes() + first;
     if (kBlock * (first + V::kLanes) > count_ || has_masks() || !all_dense(codes)) return false;
-    const std::byte* at = words_;
-    unsigned most = widest;
-    for (unsigned lane = 0; lane < V::kLanes; ++lane) {
-      const unsigned width = codes[lane] - kDense;
-      planes[lane] = {at, width, V::kLanes * 4};
-      at += 4 * (1 + width);
-      most = width > most ? width : most;
-    }
-    // The last one has the least behind it.
-    const std::byte* const last = planes[V::kLanes - 1].words;
-    if (static_cast<std::size_t>(end_ - last) < 4 * (1 + most + V::kLanes)) return false;
-    words_ = at;
-    widest = most;
-    return true;
+    run.words = words_;
+    run.widths = V::load_bytes(codes) - V::all(kDense);
+    const typename V::Vec bytes = (run.widths + V::all(1)) << 2;
+    const typename V::Vec ends = V::prefix_sums(bytes);
+    V::store(run.offsets, ends - bytes);
+    run.bytes = ends[V::kLanes - 1];
+    return static_cast<std::size_t>(limit_ - words_) >= run.offsets[V::kLanes - 1] + room;
   }
+  void skip(const DenseRun<V>& run) { words_ += run.bytes; }
+  // Whether the next blocks, as many as a vector has lanes, are sparse or zeros, without masks.
+  [[gnu::always_inline]] inline bool are_sparse(unsigned first) const {
+    return kBlock * (first + V::kLanes) <= count_ && (union_of_codes(first) & 0xf0f0f0f0u) == 0;
+  }
+  [[gnu::always_inline]] inline bool read_sparse(unsigned block, std::uint32_t& plane, std::uint32_t& signs) {
+    return read_sparse_code(reader_.code(block), plane, signs);
+  }
+
   // Whether the next blocks, as many as a vector has lanes, are zeros, of which nothing is to be read.
   [[gnu::always_inline]] inline bool are_zero(unsigned first) const {
-    const std::uint8_t* const codes = reader_.codes() + first;
-    std::uint32_t any = 0;
-    for (unsigned i = 0; i < V::kLanes; i += 4) {
-      std::uint32_t four;
-      std::memcpy(&four, codes + i, 4);
-      any |= four;
-    }
-    return kBlock * (first + V::kLanes) <= count_ && any == 0;
+    return kBlock * (first + V::kLanes) <= count_ && union_of_codes(first) == 0;
   }
 
   // The same as planes. `sparse`: room for those of a sparse block, readable as a vector.
@@ -105,10 +110,19 @@ class BlockReader {
       return true;
     }
     planes = {reinterpret_cast<const std::byte*>(sparse), 1, sizeof(sparse)};
-    return read_sparse((code & 63) == kAllFill ? 0 : code & 15, sparse[1], sparse[0]);
+    return read_sparse_code((code & 63) == kAllFill ? 0 : code & 15, sparse[1], sparse[0]);
   }
 
  private:
+  std::uint32_t union_of_codes(unsigned first) const {
+    std::uint32_t any = 0;
+    for (unsigned i = 0; i < V::kLanes; i += 4) {
+      std::uint32_t four;
+      std::memcpy(&four, reader_.codes() + first + i, 4);
+      any |= four;
+    }
+    return any;
+  }
   // Of codes without masks: dense ones have bit 4 or 5.
   static bool all_dense(const std::uint8_t* codes) {
     std::uint32_t all = ~0u;
@@ -140,8 +154,8 @@ class BlockReader {
     return (fill_[block] & exact_[block]) == 0 && ((fill_[block] | exact_[block]) & ~valid(block)) == 0;
   }
 
-  [[gnu::always_inline]] inline bool read_sparse(std::uint8_t code, std::uint32_t& plane,
-                                                 std::uint32_t& signs) {
+  [[gnu::always_inline]] inline bool read_sparse_code(std::uint8_t code, std::uint32_t& plane,
+                                                      std::uint32_t& signs) {
     const std::uint32_t bytes = sparse_bytes_mask(code);
     plane = V::bits_to(reader_.sparse.magnitudes(count_bits(bytes) / 8), bytes);
     std::uint32_t packed = 0;
@@ -153,7 +167,8 @@ class BlockReader {
   ChunkReader<V> reader_;
   unsigned count_ = 0;
   const std::byte* words_ = nullptr;
-  const std::byte* end_ = nullptr;                // of the chunk
+  const std::byte* end_ = nullptr;    // of the chunk
+  const std::byte* limit_ = nullptr;  // of what can be read
   std::uint32_t fill_[kBlocks], exact_[kBlocks];  // masks of the blocks that have such
 };
 

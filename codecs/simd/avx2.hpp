@@ -17,6 +17,18 @@ struct Avx2 {
   static void store(std::uint32_t* to, Vec value) {
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), raw(value));
   }
+  static Vec load_bytes(const std::uint8_t* from) {
+    return vec(_mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(from))));
+  }
+  static void store_bytes(std::byte* to, Vec value) {
+    const __m256i low = _mm256_shuffle_epi8(raw(value), _mm256_set1_epi32(0x0c080400));
+    const __m128i all = _mm_unpacklo_epi32(_mm256_castsi256_si128(low), _mm256_extracti128_si256(low, 1));
+    _mm_storel_epi64(reinterpret_cast<__m128i*>(to), all);
+  }
+  static Vec above(Vec a, Vec b) { return vec(_mm256_cmpgt_epi32(raw(a), raw(b))); }
+  static Vec where_not_zero(Vec condition, Vec value) {
+    return vec(_mm256_andnot_si256(_mm256_cmpeq_epi32(raw(condition), _mm256_setzero_si256()), raw(value)));
+  }
   static Vec gather(const std::byte* const (&from)[kLanes]) {  // the instruction of this name is slower
     return vec(_mm256_setr_epi32(word(from[0]), word(from[1]), word(from[2]), word(from[3]), word(from[4]),
                                  word(from[5]), word(from[6]), word(from[7])));
@@ -61,7 +73,7 @@ struct Avx2 {
   }
   static Vec last(Vec value) { return vec(_mm256_permutevar8x32_epi32(raw(value), _mm256_set1_epi32(7))); }
 
-  static void transpose(Vec (&rows)[kLanes]) {
+  [[gnu::always_inline]] static inline void transpose(Vec (&rows)[kLanes]) {
     __m256i quads[kLanes];  // 4j + i: column i (and 4 + i) of rows 4j to 4j + 3
     for (unsigned j = 0; j < kLanes; j += 4) {
       const __m256i low01 = _mm256_unpacklo_epi32(raw(rows[j]), raw(rows[j + 1]));

@@ -16,6 +16,16 @@ struct Avx512 {
 
   static Vec load(const std::uint32_t* from) { return vec(_mm512_loadu_si512(from)); }
   static void store(std::uint32_t* to, Vec value) { _mm512_storeu_si512(to, raw(value)); }
+  static Vec load_bytes(const std::uint8_t* from) {
+    return vec(_mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from))));
+  }
+  static void store_bytes(std::byte* to, Vec value) {
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm512_cvtepi32_epi8(raw(value)));
+  }
+  static Vec above(Vec a, Vec b) { return vec(_mm512_movm_epi32(_mm512_cmpgt_epi32_mask(raw(a), raw(b)))); }
+  static Vec where_not_zero(Vec condition, Vec value) {
+    return vec(_mm512_maskz_mov_epi32(_mm512_test_epi32_mask(raw(condition), raw(condition)), raw(value)));
+  }
   static Vec gather(const std::byte* const (&from)[kLanes]) {
     return vec(_mm512_inserti64x4(_mm512_castsi256_si512(half_from(from)), half_from(from + 8), 1));
   }
@@ -49,7 +59,7 @@ struct Avx512 {
   static Vec shift_in(Vec before, Vec value) { return vec(_mm512_alignr_epi32(raw(value), raw(before), 15)); }
   static Vec last(Vec value) { return vec(_mm512_permutexvar_epi32(_mm512_set1_epi32(15), raw(value))); }
 
-  static void transpose(Vec (&rows)[kLanes]) {
+  [[gnu::always_inline]] static inline void transpose(Vec (&rows)[kLanes]) {
     __m512i quads[kLanes];  // 4j + i: columns i, 4 + i, 8 + i and 12 + i of rows 4j to 4j + 3
     for (unsigned j = 0; j < kLanes; j += 4) {
       const __m512i low01 = _mm512_unpacklo_epi32(raw(rows[j]), raw(rows[j + 1]));

@@ -24,6 +24,23 @@ struct Portable {
     return value;
   }
   static void store(std::uint32_t* to, Vec value) { __builtin_memcpy(to, &value, sizeof(value)); }
+  static Vec load_bytes(const std::uint8_t* from) {  // each to a lane
+    Vec value;
+    for (unsigned i = 0; i < kLanes; ++i) value[i] = from[i];
+    return value;
+  }
+  static void store_bytes(std::byte* to, Vec value) {  // the lowest of each lane
+    for (unsigned i = 0; i < kLanes; ++i) to[i] = static_cast<std::byte>(value[i] & 0xff);
+  }
+  static Vec above(Vec a, Vec b) {  // ones where a > b, signed
+    for (unsigned i = 0; i < kLanes; ++i)
+      a[i] = static_cast<std::int32_t>(a[i]) > static_cast<std::int32_t>(b[i]) ? ~0u : 0;
+    return a;
+  }
+  static Vec where_not_zero(Vec condition, Vec value) {  // elsewhere 0
+    for (unsigned i = 0; i < kLanes; ++i) value[i] = condition[i] != 0 ? value[i] : 0;
+    return value;
+  }
   // A word from each place.
   static Vec gather(const std::byte* const (&from)[kLanes]) {
     Vec value;

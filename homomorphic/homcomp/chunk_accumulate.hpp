@@ -93,7 +93,9 @@ class ChunkAccumulation {
     const Box none;
     const std::uint64_t words =
         ChunkEncoder<V, T>(coding_, box_, none, data, space_.encode).encode(space_.local);
-    const ChunkRef local{{space_.local, words != 0 ? 4 * words : box_.count() * sizeof(T)}, words == 0};
+    const ChunkRef local{{space_.local, words != 0 ? 4 * words : box_.count() * sizeof(T)},
+                         words == 0,
+                         space_.local + sizeof(space_.local)};
     if (words == 0)
       for (RowWalk row(box_); !row.is_done(); row.next())
         std::memcpy(space_.local + row.position() * sizeof(T), data + row.data() * sizeof(T),

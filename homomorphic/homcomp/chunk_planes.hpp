@@ -38,24 +38,33 @@ class ChunkPlanes {
 
  private:
   using Vec = typename V::Vec;
-  enum class Reading : unsigned char { wrong, by_word, by_vector };
+  static constexpr const char* kWrong = "masks of no meaning";
+  // Planes that are added without a loop of unknown length. Sums must not reach the modulus.
+  static constexpr unsigned kNarrow = V::kLanes < 8 ? 8 : V::kLanes;
+  static constexpr unsigned kMiddle = 2 * kNarrow < kBlock ? 2 * kNarrow : kNarrow;
+  using Sparse = std::uint32_t[V::kLanes][1 + V::kLanes];
 
   const char* add_batch(unsigned first, unsigned lanes, ChunkParts<V>& parts) {
     if (!has_masks_ && all_zero(first)) {
       std::memset(&codes_[first], kZero, lanes);
       return nullptr;
     }
-    if (readers_.size() == 2) return add_two(first, lanes, parts);
+    if (readers_.size() != 2) return add_many(first, lanes, parts);
+    if (has_masks_) return add_two(first, lanes, parts);
+    if (readers_[0].are_sparse(first) && readers_[1].are_sparse(first)) return add_sparse(first, parts);
+    return add_dense(first, parts) ? nullptr : add_two(first, lanes, parts);
+  }
+
+  const char* add_many(unsigned first, unsigned lanes, ChunkParts<V>& parts) {
     std::uint32_t fill[V::kLanes] = {};
     PlaneSum<V> planes;
     PlaneBatch<V> batch;
     for (std::size_t i = 0; i < readers_.size(); ++i) {
       PlaneWords blocks[V::kLanes];
-      std::uint32_t sparse[V::kLanes][1 + V::kLanes];
+      Sparse sparse;
       unsigned width = 1;
-      const Reading reading = read_blocks(i, first, lanes, blocks, sparse, width, fill);
-      if (reading == Reading::wrong) return "masks of no meaning";
-      load(reading, blocks, width, batch);
+      if (!read_blocks(i, first, lanes, blocks, sparse, width, fill)) return kWrong;
+      batch.load(blocks, width);
       planes.add(batch, width, flip(i));
     }
     write_blocks(planes.finish(batch), batch, V::all(0), first, lanes, fill, parts);
@@ -65,39 +74,103 @@ class ChunkPlanes {
   const char* add_two(unsigned first, unsigned lanes, ChunkParts<V>& parts) {
     std::uint32_t fill[V::kLanes] = {};
     PlaneWords blocks_a[V::kLanes], blocks_b[V::kLanes];
-    std::uint32_t sparse_a[V::kLanes][1 + V::kLanes], sparse_b[V::kLanes][1 + V::kLanes];
+    Sparse sparse_a, sparse_b;
     unsigned width = 1;
-    const Reading a = read_blocks(0, first, lanes, blocks_a, sparse_a, width, fill);
-    const Reading b = read_blocks(1, first, lanes, blocks_b, sparse_b, width, fill);
-    if (a == Reading::wrong || b == Reading::wrong) return "masks of no meaning";
-    constexpr unsigned kNarrow = V::kLanes < 8 ? 8 : V::kLanes, kMiddle = 2 * kNarrow;
+    if (!read_blocks(0, first, lanes, blocks_a, sparse_a, width, fill) ||
+        !read_blocks(1, first, lanes, blocks_b, sparse_b, width, fill))
+      return kWrong;
+    PlaneBatch<V> a, b;
+    Vec top = V::all(0);
     if (width <= kNarrow) {
-      add_two<kNarrow>(a, blocks_a, b, blocks_b, first, lanes, fill, parts);
-    } else if (width <= kMiddle && kMiddle < kBlock) {
-      add_two<kMiddle>(a, blocks_a, b, blocks_b, first, lanes, fill, parts);
+      a.load(blocks_a, kNarrow);
+      b.load(blocks_b, kNarrow);
+      add_pair<V, kNarrow>(a, b, flip(0), flip(1), a, top);
+      write_blocks(kNarrow, a, top, first, lanes, fill, parts);
     } else {
       PlaneSum<V> planes;
-      PlaneBatch<V> batch;
-      load(a, blocks_a, width, batch);
-      planes.add(batch, width, flip(0));
-      load(b, blocks_b, width, batch);
-      planes.add(batch, width, flip(1));
-      write_blocks(planes.finish(batch), batch, V::all(0), first, lanes, fill, parts);
+      a.load(blocks_a, width);
+      planes.add(a, width, flip(0));
+      b.load(blocks_b, width);
+      planes.add(b, width, flip(1));
+      write_blocks(planes.finish(a), a, top, first, lanes, fill, parts);
     }
     return nullptr;
   }
 
-  template <unsigned kPlanes>
-  void add_two(Reading a, const PlaneWords (&blocks_a)[V::kLanes], Reading b,
-               const PlaneWords (&blocks_b)[V::kLanes], unsigned first, unsigned lanes,
-               const std::uint32_t* fill, ChunkParts<V>& parts) {
-    PlaneBatch<V> batch_a, batch_b;
-    load(a, blocks_a, kPlanes, batch_a);
-    load(b, blocks_b, kPlanes, batch_b);
-    Vec top;
-    add_pair<V, kPlanes>(batch_a, batch_b, flip(0), flip(1), batch_a, top);
-    write_blocks(kPlanes, batch_a, top, first, lanes, fill, parts);
+  // Blocks that are all sparse, in both: values from -2 to 2, a block at a time.
+  const char* add_sparse(unsigned first, ChunkParts<V>& parts) {
+    const std::uint32_t flip_a = factors_[0] == 1 ? 0 : ~0u, flip_b = factors_[1] == 1 ? 0 : ~0u;
+    for (unsigned block = first; block < first + V::kLanes; ++block) {
+      std::uint32_t a, b, signs_a, signs_b;
+      if (!readers_[0].read_sparse(block, a, signs_a) || !readers_[1].read_sparse(block, b, signs_b))
+        return kWrong;
+      signs_a = (signs_a ^ flip_a) & a;
+      signs_b = (signs_b ^ flip_b) & b;
+      const std::uint32_t ones = a ^ b, twos = a & b & ~(signs_a ^ signs_b);
+      const std::uint32_t signs = (signs_a | signs_b) & (ones | twos);
+      std::uint8_t code = kDense + 2;
+      if (twos == 0) {
+        code = parts.add_sparse(ones, signs);
+      } else {
+        parts.add_word(signs);
+        parts.add_word(ones);
+        parts.add_word(twos);
+      }
+      codes_[block] = static_cast<std::byte>(code);
+    }
+    return nullptr;
   }
+
+  // Blocks that are all dense, in both, if they can be added at once.
+  bool add_dense(unsigned first, ChunkParts<V>& parts) {
+    DenseRun<V> a, b;
+    BlockReader<V>&reader_a = readers_[0], &reader_b = readers_[1];
+    constexpr std::size_t kRoom = 4 * (1 + kMiddle);
+    if (!reader_a.find_dense(first, kRoom, a) || !reader_b.find_dense(first, kRoom, b)) return false;
+    const Vec wider = V::greater(a.widths, b.widths);
+    if (is_any_above(wider, kMiddle)) return false;
+    reader_a.skip(a);
+    reader_b.skip(b);
+    if (is_any_above(wider, kNarrow))
+      add_dense<kMiddle>(a, b, first, parts);
+    else
+      add_dense<kNarrow>(a, b, first, parts);
+    return true;
+  }
+
+  template <unsigned kPlanes>
+  void add_dense(const DenseRun<V>& run_a, const DenseRun<V>& run_b, unsigned first, ChunkParts<V>& parts) {
+    PlaneBatch<V> a, b;
+    a.template load<kPlanes>(run_a);
+    b.template load<kPlanes>(run_b);
+    Vec top;
+    add_pair<V, kPlanes>(a, b, flip(0), flip(1), a, top);
+    Vec widths = V::where_not_zero(top, V::all(kPlanes + 1));
+    for (unsigned k = 0; k < kPlanes; ++k)
+      widths = V::greater(widths, V::where_not_zero(a.plane(k), V::all(k + 1)));
+    if (is_any_above(V::all(2), widths)) {
+      constexpr std::uint32_t kNone[V::kLanes] = {};
+      write_blocks(kPlanes, a, top, first, V::kLanes, kNone, parts);
+      return;
+    }
+    V::store_bytes(&codes_[first], widths + V::all(kDense));
+    const Vec words = widths + V::all(1), ends = V::prefix_sums(words);
+    std::uint32_t signs[V::kLanes], tops[V::kLanes], at[V::kLanes];
+    V::store(signs, a.signs);
+    V::store(tops, top);
+    V::store(at, ends - words);
+    a.transpose(kPlanes);
+    for (unsigned lane = 0; lane < V::kLanes; ++lane) {
+      parts.put_word(at[lane], signs[lane]);
+      for (unsigned group = 0; group * V::kLanes < kPlanes; ++group)
+        parts.put_words(at[lane] + 1 + group * V::kLanes, a.row(group, lane));
+      parts.put_word(at[lane] + 1 + kPlanes, tops[lane]);
+    }
+    parts.skip_words(ends[V::kLanes - 1]);
+  }
+
+  static bool is_any_above(Vec a, Vec b) { return V::not_zero(V::above(a, b)) != 0; }
+  static bool is_any_above(Vec a, unsigned limit) { return is_any_above(a, V::all(limit)); }
 
   Vec flip(std::size_t operand) const { return V::all(factors_[operand] == 1 ? 0 : ~0u); }
 
@@ -108,30 +181,20 @@ class ChunkPlanes {
   }
 
   // The next blocks of an operand; `widest` grows to the width of the widest.
-  [[gnu::always_inline]] inline Reading read_blocks(std::size_t operand, unsigned first, unsigned lanes,
-                                                    PlaneWords (&blocks)[V::kLanes],
-                                                    std::uint32_t (&sparse)[V::kLanes][1 + V::kLanes],
-                                                    unsigned& widest, std::uint32_t* fill) {
+  [[gnu::always_inline]] inline bool read_blocks(std::size_t operand, unsigned first, unsigned lanes,
+                                                 PlaneWords (&blocks)[V::kLanes], Sparse& sparse,
+                                                 unsigned& widest, std::uint32_t* fill) {
     BlockReader<V>& reader = readers_[operand];
-    if (reader.read_dense(first, blocks, widest)) return Reading::by_vector;
     for (unsigned lane = lanes; lane < V::kLanes; ++lane) {
       std::memset(sparse[lane], 0, sizeof(sparse[lane]));
       blocks[lane] = {reinterpret_cast<const std::byte*>(sparse[lane]), 1, sizeof(sparse[lane])};
     }
     for (unsigned lane = 0; lane < lanes; ++lane) {
-      if (!reader.read(first + lane, sparse[lane], blocks[lane])) return Reading::wrong;
+      if (!reader.read(first + lane, sparse[lane], blocks[lane])) return false;
       widest = std::max(widest, blocks[lane].width);
       if (has_masks_ && reader.is_masked(first + lane)) fill[lane] |= reader.fill(first + lane);
     }
-    return Reading::by_word;
-  }
-
-  [[gnu::always_inline]] static inline void load(Reading reading, const PlaneWords (&blocks)[V::kLanes],
-                                                 unsigned planes, PlaneBatch<V>& batch) {
-    if (reading == Reading::by_vector)
-      batch.template load<true>(blocks, planes);
-    else
-      batch.template load<false>(blocks, planes);
+    return true;
   }
 
   // The blocks of a sum: `planes` magnitude planes, a multiple of the lanes, and one above them.

@@ -50,6 +50,7 @@ class ChunkSum {
       BlockReader<V>& reader = *new (readers_ + i) BlockReader<V>;
       const char* const wrong = reader.open(chunks_[i].bytes, count_, sizeof(T), linear_.has_fill);
       if (wrong != nullptr) return wrong;
+      reader.set_limit(chunks_[i].limit);
       const Orders& orders = reader.orders();
       if (i != 0 && (orders.x != orders_.x || orders.y != orders_.y || orders.z != orders_.z))
         orders_differ_ = true;

@@ -70,7 +70,9 @@ class ChunksOfOperands {
     for (std::size_t i = 0; i < operands_.size(); ++i) {
       Operand& operand = space.operands[i];
       const std::uint64_t size = 4 * std::uint64_t{operand.group.sizes[chunk - operand.group.first]};
-      space.chunks[i] = {{operand.at, size != 0 ? size : raw_bytes}, size == 0};
+      const ConstBytes payload = operands_[i].payload;
+      space.chunks[i] = {
+          {operand.at, size != 0 ? size : raw_bytes}, size == 0, payload.data() + payload.size()};
       operand.at += space.chunks[i].bytes.size();
     }
     const ChunkResult result =

@@ -15,6 +15,7 @@ namespace homz::homcomp {
 struct ChunkRef {
   ConstBytes bytes;
   bool is_raw;
+  const std::byte* limit;  // what is in front of it can be read
 };
 
 // What became of a chunk. Raw if words is 0.

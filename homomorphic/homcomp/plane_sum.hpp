@@ -24,17 +24,30 @@ class PlaneBatch {
   Vec& plane(unsigned k) { return rows_[k / kLanes][k % kLanes]; }
   const Vec& plane(unsigned k) const { return rows_[k / kLanes][k % kLanes]; }
 
-  // The first `count` planes, a multiple of the lanes; zeros above the width of a block. `kWhole`: they can
-  // be read by whole vectors.
-  template <bool kWhole>
+  // The first `count` planes, a multiple of the lanes; zeros above the width of a block.
   [[gnu::always_inline]] inline void load(const PlaneWords (&blocks)[kLanes], unsigned count) {
     const std::byte* words[kLanes];
     for (unsigned lane = 0; lane < kLanes; ++lane) words[lane] = blocks[lane].words;
     signs = V::gather(words);
     for (unsigned group = 0; group * kLanes < count; ++group) {
       for (unsigned lane = 0; lane < kLanes; ++lane)
-        rows_[group][lane] = load_planes<kWhole>(blocks[lane], group * kLanes);
+        rows_[group][lane] = load_planes(blocks[lane], group * kLanes);
       V::transpose(rows_[group]);
+    }
+  }
+  // The same of a run that is nowhere wider.
+  template <unsigned kCount>
+  [[gnu::always_inline]] inline void load(const DenseRun<V>& run) {
+    const std::byte* words[kLanes];
+    for (unsigned lane = 0; lane < kLanes; ++lane) words[lane] = run.words + run.offsets[lane];
+    signs = V::gather(words);
+    for (unsigned group = 0; group * kLanes < kCount; ++group) {
+      for (unsigned lane = 0; lane < kLanes; ++lane)
+        rows_[group][lane] =
+            V::load(reinterpret_cast<const std::uint32_t*>(words[lane] + 4 * (1 + group * kLanes)));
+      V::transpose(rows_[group]);
+      for (unsigned k = 0; k < kLanes; ++k)
+        rows_[group][k] &= V::above(run.widths, V::all(group * kLanes + k));
     }
   }
 
@@ -45,12 +58,11 @@ class PlaneBatch {
   const Vec& row(unsigned group, unsigned lane) const { return rows_[group][lane]; }
 
  private:
-  template <bool kWhole>
   [[gnu::always_inline]] static inline Vec load_planes(const PlaneWords& block, unsigned first) {
     if (first != 0 && block.width <= first) return V::all(0);
     const unsigned left = block.width - first;
     const std::byte* const from = block.words + 4 * (1 + first);
-    if (kWhole || block.readable >= 4 * (1 + first + kLanes)) [[likely]]
+    if (block.readable >= 4 * (1 + first + kLanes)) [[likely]]
       return V::load(reinterpret_cast<const std::uint32_t*>(from)) & V::load(kMask.data() + kBlock - left);
     std::uint32_t together[kLanes] = {};
     std::memcpy(together, from, 4 * (left < kLanes ? left : kLanes));
