@@ -85,6 +85,28 @@ class BlockReader {
     run.bytes = ends[V::kLanes - 1];
     return static_cast<std::size_t>(limit_ - words_) >= run.offsets[V::kLanes - 1] + room;
   }
+  // The same of blocks that need not be dense: the others have a width and words of 0 there.
+  [[gnu::always_inline]] inline bool find_mixed(unsigned first, std::size_t room, DenseRun<V>& run) const {
+    if (kBlock * (first + V::kLanes) > count_ || has_masks()) return false;
+    const typename V::Vec codes = V::load_bytes(reader_.codes() + first);
+    const typename V::Vec is_dense = V::above(codes, V::all(kDense));
+    run.words = words_;
+    run.widths = (codes - V::all(kDense)) & is_dense;
+    const typename V::Vec bytes = ((run.widths + V::all(1)) << 2) & is_dense;
+    const typename V::Vec ends = V::prefix_sums(bytes);
+    V::store(run.offsets, ends - bytes);
+    run.bytes = ends[V::kLanes - 1];
+    return static_cast<std::size_t>(limit_ - words_) >= run.bytes + room;
+  }
+  // What such others have instead. False if signs are missing.
+  [[gnu::always_inline]] inline bool read_others(unsigned first, std::uint32_t (&planes)[V::kLanes],
+                                                 std::uint32_t (&signs)[V::kLanes]) {
+    const std::uint8_t* const codes = reader_.codes() + first;
+    bool sound = true;
+    for (unsigned lane = 0; lane < V::kLanes; ++lane)
+      sound &= read_sparse_code(codes[lane] < kDense ? codes[lane] : 0, planes[lane], signs[lane]);
+    return sound;
+  }
   void skip(const DenseRun<V>& run) { words_ += run.bytes; }
   // Whether the next blocks, as many as a vector has lanes, are sparse or zeros, without masks.
   [[gnu::always_inline]] inline bool are_sparse(unsigned first) const {
@@ -167,8 +189,8 @@ class BlockReader {
   ChunkReader<V> reader_;
   unsigned count_ = 0;
   const std::byte* words_ = nullptr;
-  const std::byte* end_ = nullptr;    // of the chunk
-  const std::byte* limit_ = nullptr;  // of what can be read
+  const std::byte* end_ = nullptr;                // of the chunk
+  const std::byte* limit_ = nullptr;              // of what can be read
   std::uint32_t fill_[kBlocks], exact_[kBlocks];  // masks of the blocks that have such
 };
 

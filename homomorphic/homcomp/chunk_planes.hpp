@@ -52,7 +52,13 @@ class ChunkPlanes {
     if (readers_.size() != 2) return add_many(first, lanes, parts);
     if (has_masks_) return add_two(first, lanes, parts);
     if (readers_[0].are_sparse(first) && readers_[1].are_sparse(first)) return add_sparse(first, parts);
-    return add_dense(first, parts) ? nullptr : add_two(first, lanes, parts);
+    if (add_dense(first, parts)) return nullptr;
+    DenseRun<V> a, b;
+    constexpr std::size_t kRoom = 4 * (1 + kNarrow);
+    if (readers_[0].find_mixed(first, kRoom, a) && readers_[1].find_mixed(first, kRoom, b) &&
+        !is_any_above(V::greater(a.widths, b.widths), kNarrow))
+      return add_mixed(a, b, first, parts);
+    return add_two(first, lanes, parts);
   }
 
   const char* add_many(unsigned first, unsigned lanes, ChunkParts<V>& parts) {
@@ -60,15 +66,29 @@ class ChunkPlanes {
     PlaneSum<V> planes;
     PlaneBatch<V> batch;
     for (std::size_t i = 0; i < readers_.size(); ++i) {
-      PlaneWords blocks[V::kLanes];
-      Sparse sparse;
-      unsigned width = 1;
-      if (!read_blocks(i, first, lanes, blocks, sparse, width, fill)) return kWrong;
-      batch.load(blocks, width);
+      unsigned width = load_run(i, first, batch);
+      if (width == 0) {
+        PlaneWords blocks[V::kLanes];
+        Sparse sparse;
+        width = 1;
+        if (!read_blocks(i, first, lanes, blocks, sparse, width, fill)) return kWrong;
+        batch.load(blocks, width);
+      }
       planes.add(batch, width, flip(i));
     }
     write_blocks(planes.finish(batch), batch, V::all(0), first, lanes, fill, parts);
     return nullptr;
+  }
+
+  // A run of dense blocks at once; returns how many planes it may have, 0 if it is none.
+  unsigned load_run(std::size_t operand, unsigned first, PlaneBatch<V>& batch) {
+    DenseRun<V> run;
+    if (!readers_[operand].find_dense(first, 4 * (1 + kMiddle), run) || is_any_above(run.widths, kMiddle))
+      return 0;
+    readers_[operand].skip(run);
+    const bool is_narrow = !is_any_above(run.widths, kNarrow);
+    is_narrow ? batch.template load<kNarrow>(run) : batch.template load<kMiddle>(run);
+    return is_narrow ? kNarrow : kMiddle;
   }
 
   const char* add_two(unsigned first, unsigned lanes, ChunkParts<V>& parts) {
@@ -145,9 +165,7 @@ class ChunkPlanes {
     b.template load<kPlanes>(run_b);
     Vec top;
     add_pair<V, kPlanes>(a, b, flip(0), flip(1), a, top);
-    Vec widths = V::where_not_zero(top, V::all(kPlanes + 1));
-    for (unsigned k = 0; k < kPlanes; ++k)
-      widths = V::greater(widths, V::where_not_zero(a.plane(k), V::all(k + 1)));
+    const Vec widths = widths_of<kPlanes>(a, top);
     if (is_any_above(V::all(2), widths)) {
       constexpr std::uint32_t kNone[V::kLanes] = {};
       write_blocks(kPlanes, a, top, first, V::kLanes, kNone, parts);
@@ -167,6 +185,46 @@ class ChunkPlanes {
       parts.put_word(at[lane] + 1 + kPlanes, tops[lane]);
     }
     parts.skip_words(ends[V::kLanes - 1]);
+  }
+
+  // Blocks of any kind but wide ones, without branches on their kind: it is as good as random.
+  const char* add_mixed(const DenseRun<V>& run_a, const DenseRun<V>& run_b, unsigned first,
+                        ChunkParts<V>& parts) {
+    std::uint32_t planes_a[V::kLanes], signs_a[V::kLanes], planes_b[V::kLanes], signs_b[V::kLanes];
+    if (!readers_[0].read_others(first, planes_a, signs_a) ||
+        !readers_[1].read_others(first, planes_b, signs_b))
+      return kWrong;
+    readers_[0].skip(run_a);
+    readers_[1].skip(run_b);
+    PlaneBatch<V> a, b;
+    a.template load<kNarrow>(run_a, planes_a, signs_a);
+    b.template load<kNarrow>(run_b, planes_b, signs_b);
+    Vec top;
+    add_pair<V, kNarrow>(a, b, flip(0), flip(1), a, top);
+    std::uint32_t signs[V::kLanes], tops[V::kLanes], widths[V::kLanes];
+    V::store(signs, a.signs);
+    V::store(tops, top);
+    V::store(widths, widths_of<kNarrow>(a, top));
+    a.transpose(kNarrow);
+    for (unsigned lane = 0; lane < V::kLanes; ++lane) {
+      const bool is_dense = widths[lane] > 1;
+      parts.put_word(0, signs[lane]);
+      for (unsigned group = 0; group * V::kLanes < kNarrow; ++group)
+        parts.put_words(1 + group * V::kLanes, a.row(group, lane));
+      parts.put_word(1 + kNarrow, tops[lane]);
+      parts.skip_words(is_dense ? 1 + widths[lane] : 0);
+      const std::uint8_t sparse = parts.add_sparse(is_dense ? 0 : a.row(0, lane)[0], signs[lane]);
+      codes_[first + lane] = static_cast<std::byte>(is_dense ? kDense + widths[lane] : sparse);
+    }
+    return nullptr;
+  }
+
+  template <unsigned kPlanes>
+  static Vec widths_of(const PlaneBatch<V>& sum, Vec top) {
+    Vec widths = V::where_not_zero(top, V::all(kPlanes + 1));
+    for (unsigned k = 0; k < kPlanes; ++k)
+      widths = V::greater(widths, V::where_not_zero(sum.plane(k), V::all(k + 1)));
+    return widths;
   }
 
   static bool is_any_above(Vec a, Vec b) { return V::not_zero(V::above(a, b)) != 0; }

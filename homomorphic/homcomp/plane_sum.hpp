@@ -51,6 +51,16 @@ class PlaneBatch {
     }
   }
 
+  // The same of blocks some of which are sparse: their only plane and signs.
+  template <unsigned kCount>
+  [[gnu::always_inline]] inline void load(const DenseRun<V>& run,
+                                          const std::uint32_t (&sparse_planes)[kLanes],
+                                          const std::uint32_t (&sparse_signs)[kLanes]) {
+    load<kCount>(run);
+    signs = V::where_not_zero(run.widths, signs) | V::load(sparse_signs);
+    rows_[0][0] |= V::load(sparse_planes);
+  }
+
   // Turns planes around to a row a block: lane k of row(group, block) is then plane group * kLanes + k.
   [[gnu::always_inline]] inline void transpose(unsigned count) {
     for (unsigned group = 0; group * kLanes < count; ++group) V::transpose(rows_[group]);
