@@ -66,7 +66,9 @@ class ChunkPlanes {
     PlaneSum<V> planes;
     PlaneBatch<V> batch;
     for (std::size_t i = 0; i < readers_.size(); ++i) {
-      unsigned width = load_run(i, first, batch);
+      bool sound = true;
+      unsigned width = load_run(i, first, batch, &sound);
+      if (!sound) return kWrong;
       if (width == 0) {
         PlaneWords blocks[V::kLanes];
         Sparse sparse;
@@ -80,14 +82,24 @@ class ChunkPlanes {
     return nullptr;
   }
 
-  // A run of dense blocks at once; returns how many planes it may have, 0 if it is none.
-  unsigned load_run(std::size_t operand, unsigned first, PlaneBatch<V>& batch) {
+  // Blocks at once, if they are dense, or of any kind but wide; returns how many planes they may have, 0 if
+  // they are neither. *sound: false if signs are missing.
+  unsigned load_run(std::size_t operand, unsigned first, PlaneBatch<V>& batch, bool* sound) {
+    BlockReader<V>& reader = readers_[operand];
+    constexpr std::size_t kRoom = 4 * (1 + kMiddle);
     DenseRun<V> run;
-    if (!readers_[operand].find_dense(first, 4 * (1 + kMiddle), run) || is_any_above(run.widths, kMiddle))
-      return 0;
-    readers_[operand].skip(run);
+    const bool is_dense = reader.find_dense(first, kRoom, run);
+    if ((!is_dense && !reader.find_mixed(first, kRoom, run)) || is_any_above(run.widths, kMiddle)) return 0;
     const bool is_narrow = !is_any_above(run.widths, kNarrow);
-    is_narrow ? batch.template load<kNarrow>(run) : batch.template load<kMiddle>(run);
+    reader.skip(run);
+    if (is_dense) {
+      is_narrow ? batch.template load<kNarrow>(run) : batch.template load<kMiddle>(run);
+    } else {
+      std::uint32_t planes[V::kLanes], signs[V::kLanes];
+      *sound = reader.read_others(first, planes, signs);
+      is_narrow ? batch.template load<kNarrow>(run, planes, signs)
+                : batch.template load<kMiddle>(run, planes, signs);
+    }
     return is_narrow ? kNarrow : kMiddle;
   }
 
