@@ -94,7 +94,7 @@ class ChunkSum {
     }
     exclude_fill();
     if (has_exact_) {
-      result.wrong = open();
+      if (chunks_.size() > 2) result.wrong = open();
       for (std::size_t i = 0; i < chunks_.size() && result.wrong == nullptr; ++i)
         if (!add_exact_values(i)) result.wrong = "masks of no meaning";
       if (result.wrong != nullptr) return result;
@@ -115,50 +115,54 @@ class ChunkSum {
     for (unsigned block = 0; block < blocks_; ++block) space_.exact[block] &= ~space_.fill[block];
   }
 
-  // An operand's residuals, of the orders of the sum, to space.operand; its masks to those of the sum.
+  // Where an operand's residuals, and then its quanta, are.
+  std::uint32_t* own(std::size_t operand) const { return space_.operands[chunks_.size() == 2 ? operand : 0]; }
+
+  // An operand's residuals, of the orders of the sum; its masks to those of the sum.
   bool read_residuals(std::size_t operand) {
     BlockReader<V>& reader = readers_[operand];
     for (unsigned block = 0; block < blocks_; ++block) {
       Block<V> residuals;
       if (!reader.read(block, residuals)) return false;
-      residuals.store(space_.operand + kBlock * block);
+      residuals.store(own(operand) + kBlock * block);
       if (reader.is_masked(block)) {
         space_.fill[block] |= reader.fill(block);
         space_.exact[block] |= reader.exact(block);
       }
     }
-    raise<V>(space_.operand, box_, reader.orders(), orders_);
+    raise<V>(own(operand), box_, reader.orders(), orders_);
     return true;
   }
 
   void add_residuals(std::size_t operand) {
-    const std::uint32_t* const own = space_.operand;
+    const std::uint32_t* const residuals = own(operand);
     std::uint32_t* const sum = space_.encode.quanta;
     const Vec times = V::all(factor(operand));
     for (unsigned i = 0; i < kBlock * blocks_; i += V::kLanes)
-      V::store(sum + i, V::load(sum + i) + times * V::load(own + i));
+      V::store(sum + i, V::load(sum + i) + times * V::load(residuals + i));
   }
 
-  // An operand's residuals, as they are in space.operand, become its quanta.
+  // An operand's residuals become its quanta.
   void undo_differences(std::size_t operand) {
     Orders orders = orders_;
     orders.base = readers_[operand].orders().base;
-    homcomp::undo_differences<V>(space_.operand, box_, orders);
+    homcomp::undo_differences<V>(own(operand), box_, orders);
   }
 
+  // Of two operands the residuals are there still, of more they are read once more.
   bool add_exact_values(std::size_t operand) {
-    if (!read_residuals(operand)) return false;
+    if (chunks_.size() > 2 && !read_residuals(operand)) return false;
     exclude_fill();
     undo_differences(operand);
     const BlockReader<V>& reader = readers_[operand];
     const std::byte* own_value = reader.exact_values().data();
     for (unsigned block = 0; block < blocks_; ++block) {
-      const std::uint32_t own = reader.is_masked(block) ? reader.exact(block) : 0;
-      for (std::uint32_t bits = own | space_.exact[block]; bits != 0; bits &= bits - 1) {
+      const std::uint32_t exact = reader.is_masked(block) ? reader.exact(block) : 0;
+      for (std::uint32_t bits = exact | space_.exact[block]; bits != 0; bits &= bits - 1) {
         const auto bit = static_cast<unsigned>(std::countr_zero(bits));
         const unsigned i = kBlock * block + bit;
-        T x = restore(static_cast<std::int32_t>(space_.operand[i]), linear_.step);
-        if ((own >> bit & 1) != 0) {
+        T x = restore(static_cast<std::int32_t>(own(operand)[i]), linear_.step);
+        if ((exact >> bit & 1) != 0) {
           x = load_value<T>(own_value);
           own_value += sizeof(T);
         }
@@ -236,7 +240,7 @@ class ChunkSum {
     const std::int64_t times = linear_.factors[operand];
     const unsigned end = std::min(count_, kBlock * (block + 1));
     for (unsigned i = kBlock * block; i < end; ++i, exact >>= 1) {
-      const auto quantum = static_cast<std::int32_t>(space_.operand[i]);
+      const auto quantum = static_cast<std::int32_t>(own(operand)[i]);
       space_.quanta[i] += times * quantum;
       if ((exact & 1) == 0) {
         add_value(operand, i, restore(quantum, linear_.step));

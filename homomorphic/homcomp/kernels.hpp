@@ -27,10 +27,10 @@ struct ChunkResult {
 
 // What a thread works in.
 struct SumSpace {
-  EncodeSpace encode;  // its quanta: residuals of the result
-  alignas(64) std::uint32_t operand[kChunk];
-  alignas(64) std::int64_t quanta[kChunk];  // of the result
-  std::byte values[kChunk * 8];             // of the result, of type T
+  EncodeSpace encode;                             // its quanta: residuals of the result
+  alignas(64) std::uint32_t operands[2][kChunk];  // of two, or of each in turn
+  alignas(64) std::int64_t quanta[kChunk];        // of the result
+  std::byte values[kChunk * 8];                   // of the result, of type T
   std::uint32_t fill[kBlocks], exact[kBlocks];
   std::byte local[kChunk * 8];  // a chunk of values that are added to a stream
   std::byte* readers;           // kernels' reader_bytes for each operand, aligned to 64
