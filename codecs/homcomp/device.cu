@@ -143,7 +143,7 @@ Status encode_as(const Encoding& encoding, const Plan& plan, ConstBytes data, By
   const Layout layout(grid.chunks());
   Arena arena(scratch);
   const Scratch own = carve_encode(arena, layout);
-  const EncodeCall<T> call{device_grid(grid),
+  const EncodeCall<T> call{device_grid(grid, sizeof(T)),
                            {encoding.abs_error, plan.step, plan.use_magnitude},
                            fill_of<T>(encoding),
                            reinterpret_cast<const T*>(data.data()),
@@ -165,7 +165,7 @@ Status decode_as(const Encoding& encoding, const Plan& plan, ConstBytes payload,
   if (payload.size() < layout.data || (payload.size() - layout.data) % 4 != 0)
     return Status(Code::corrupt_stream, "damaged payload of homcomp: shorter than its tables");
   Arena arena(scratch);
-  const DecodeCall<T> call{device_grid(grid),
+  const DecodeCall<T> call{device_grid(grid, sizeof(T)),
                            fill_of<T>(encoding),
                            tables_of(layout, const_cast<std::byte*>(payload.data())),
                            reinterpret_cast<T*>(data.data()),

@@ -9,37 +9,46 @@ namespace homz::homcomp::device {
 
 struct DecodeTotals {  // of a warp's blocks
   u32 parts;           // words of masks and planes, from bit 16 on bytes of sparse magnitudes
-  u32 flags;           // bit 0: something is wrong, bit 1: there are exact values
+  u32 flags;           // bit 0: something is wrong, bit 1: there are exact values, bit 2: or other masks
 };
 
 template <class T>
-struct DecodeRoom {                          // shared memory
-  alignas(128) u32 words[Stage<T>::kWords];  // quanta, then values
-  alignas(128) u32 coded[kMostCoded<T> + 8];
+struct DecodeRoom {  // shared memory
+  // Values of f32 are put together in the end where the chunk's words were, while the next one's are fetched
+  // to the other half. With f64 there is no room for two halves: the next words come when all have been read.
+  static constexpr bool kHasHalves = sizeof(T) == 4;
+  static constexpr unsigned kCoded = kMostCoded<T> + 8;
+  alignas(128) u32 stages[kHasHalves ? 2 : 1][kHasHalves ? std::max(Stage<T>::kWords, kCoded) : Stage<T>::kWords];
+  alignas(128) u32 coded[kHasHalves ? 4 : kCoded];
+
+  __device__ u32* stage(u32 parity) { return stages[kHasHalves ? parity : 0]; }
+  __device__ u32* coded_words(u32 parity) { return kHasHalves ? stages[parity] : coded; }
+
   DecodeTotals totals[kWarps];
   u32 signs[kWarps];  // of sparse blocks, from bit 16 on exact values
   WordSums sums[kWarps];
   RowEnd ends[kWarps];
-  ChunkPlace places[3];  // of this chunk and the next, while some threads have not left the last
+  ChunkPlace places[3];  // of this chunk and the next two
   DeviceBox boxes[3];
 };
 
 template <class T, bool kFlat>
 class ChunkDecoder {
  public:
-  __device__ ChunkDecoder(const DecodeCall<T>& call, DecodeRoom<T>& room, const DeviceBox& box,
+  __device__ ChunkDecoder(const DecodeCall<T>& call, DecodeRoom<T>& room, u32 parity, const DeviceBox& box,
                           const CodedWords<T>& coded, u32 words, T step)
       : call_(call),
         room_(room),
         box_(box),
-        coded_(room.coded + coded.shift()),
+        stage_(room.stage(parity)),
+        coded_(room.coded_words(parity) + coded.shift()),
         from_(coded.from()),
         words_(words),
         step_(step),
         valid_(box.valid(threadIdx.x)) {}
 
   // The sums of its residuals along x. Returns whether the chunk is one, the same in all threads; if so they
-  // have met, and room.coded is free.
+  // have met, and none needs its words any more.
   __device__ bool read(u32 (&v)[kBlock]) {
     if (!read_head() || !read_sizes()) return false;
     read_residuals(v);
@@ -51,7 +60,7 @@ class ChunkDecoder {
     if (!kFlat && (orders_.y | orders_.z) != 0) sum_lines_up(v);
     restore_values(v);
     __syncwarp();
-    store_values(call_.grid, box_, room_.words, call_.data);
+    store_values<T, kFlat>(call_.grid, box_, stage_, call_.data);
     __syncwarp();
   }
 
@@ -104,25 +113,24 @@ class ChunkDecoder {
     if (!good) own = 0;
     const u32 up_to = sums_up_to(own);
     const u32 wrong = __ballot_sync(kAllLanes, !good),
-              exact = __ballot_sync(kAllLanes, (code_ & kExactMask) != 0);
+              exact = __ballot_sync(kAllLanes, (code_ & kExactMask) != 0),
+              masks = __ballot_sync(kAllLanes, code_ >= kAllFill);
     if (lane_id() == 31) {
       room_.totals[warp].parts = up_to;
-      room_.totals[warp].flags = static_cast<u32>(wrong != 0) | static_cast<u32>(exact != 0) << 1;
+      room_.totals[warp].flags = static_cast<u32>(wrong != 0) | static_cast<u32>(exact != 0) << 1 |
+                                  static_cast<u32>(masks != 0) << 2;
     }
     __syncthreads();
-    u32 before = up_to - own, all = 0, flags = 0;
-#pragma unroll
-    for (u32 w = 0; w < kWarps; ++w) {
-      const DecodeTotals& totals = room_.totals[w];
-      if (w < warp) before += totals.parts;
-      all += totals.parts;
-      flags |= totals.flags;
-    }
+    const DecodeTotals totals = lane_id() < kWarps ? room_.totals[lane_id()] : DecodeTotals{};
+    const u32 all = __reduce_add_sync(kAllLanes, totals.parts),
+              flags = __reduce_or_sync(kAllLanes, totals.flags);
+    const u32 before = up_to - own + __reduce_add_sync(kAllLanes, lane_id() < warp ? totals.parts : 0);
     words_before_ = before & 0xffff;
     bytes_before_ = before >> 16;
     sparse_at_ = head_words_ + (all & 0xffff);
     magnitude_bytes_ = all >> 16;
     has_exact_ = (flags & 2) != 0;
+    has_masks_ = (flags & 4) != 0;
     return (flags & 1) == 0 && sparse_at_ + (magnitude_bytes_ + 3) / 4 <= words_;
   }
 
@@ -131,6 +139,7 @@ class ChunkDecoder {
   __device__ bool read_sizes() {
     at_ = coded_ + head_words_ + words_before_;
     fill_ = exact_ = plane_ = signs_ = 0;
+    if (!has_masks_ && magnitude_bytes_ == 0) return sparse_at_ == words_;
     if (code_ >= kAllFill) read_masks();
     const bool good = (fill_ & exact_) == 0 && ((fill_ | exact_) & ~valid_) == 0;
     const auto code = static_cast<std::uint8_t>(code_);
@@ -169,39 +178,34 @@ class ChunkDecoder {
   __device__ bool share_signs(bool good) {
     const u32 parts = count_bits(plane_) | count_bits(exact_) << 16;
     const u32 up_to = sums_up_to(parts), wrong = __ballot_sync(kAllLanes, !good);
-    u32 before = up_to - parts;
     if (lane_id() == 31) room_.signs[threadIdx.x / 32] = up_to;
     if (__syncthreads_or(wrong != 0)) return false;
-    u32 all = 0;
-#pragma unroll
-    for (u32 w = 0; w < kWarps; ++w) {
-      if (w < threadIdx.x / 32) before += room_.signs[w];
-      all += room_.signs[w];
-    }
+    const u32 of_warp = lane_id() < kWarps ? room_.signs[lane_id()] : 0;
+    const u32 all = __reduce_add_sync(kAllLanes, of_warp);
+    const u32 before =
+        up_to - parts + __reduce_add_sync(kAllLanes, lane_id() < threadIdx.x / 32 ? of_warp : 0);
     const u32 signs_before = before & 0xffff, bits = 8 * magnitude_bytes_ + (all & 0xffff);
     values_before_ = before >> 16;
     values_at_ = sparse_at_ + (bits + 31) / 32;
     if (values_at_ + (all >> 16) * (sizeof(T) / 4) != words_) return false;
     if (bits % 32 != 0 && coded_[values_at_ - 1] >> bits % 32 != 0) return false;
-    if (plane_ != 0) signs_ = bits_to(bits_at(8 * magnitude_bytes_ + signs_before), plane_);
+    if (plane_ != 0) signs_ = spread_bits(bits_at(8 * magnitude_bytes_ + signs_before), plane_);
     return true;
   }
 
   // ---- Residuals, and their sums
 
   __device__ void read_residuals(u32 (&v)[kBlock]) {
-    const auto code = static_cast<std::uint8_t>(code_);
-    const bool dense = is_dense(code);
-    if (__any_sync(kAllLanes, dense)) {
-      read_planes(dense ? at_ + 1 : at_, dense ? width_of(code) : 0, v);
-      if (dense) signs_ = *at_;
-    } else {
+    const u32 form = code_ & 63;
+    const bool dense = form > kDense && form != kAllFill;
+    const u32 width = dense ? form - kDense : plane_ != 0 ? 1 : 0;
+    if (!__any_sync(kAllLanes, width != 0)) {
 #pragma unroll
       for (u32& number : v) number = 0;
+      return;
     }
-    if (plane_ != 0)
-#pragma unroll
-      for (u32 i = 0; i < kBlock; ++i) v[i] = plane_ >> i & 1;
+    if (dense) signs_ = at_[0], plane_ = at_[1];
+    read_planes(at_ + 1, plane_, width, v);
 #pragma unroll
     for (u32 i = 0; i < kBlock; ++i)
       if ((signs_ >> i & 1) != 0) v[i] = 0 - v[i];
@@ -223,15 +227,15 @@ class ChunkDecoder {
   __device__ void sum_lines_up(u32 (&v)[kBlock]) const {
 #pragma unroll
     for (u32 i = 0; i < 8; ++i)
-      *reinterpret_cast<uint4*>(room_.words + Stage<T>::piece(threadIdx.x, i)) =
+      *reinterpret_cast<uint4*>(stage_ + Stage<T>::piece(threadIdx.x, i)) =
           uint4{v[4 * i], v[4 * i + 1], v[4 * i + 2], v[4 * i + 3]};
     __syncthreads();
     const u32 base = static_cast<u32>(orders_.base);
-    if (orders_.y != 0) sum_lines<T>(room_.words, box_, box_.rows, box_.row, orders_.z != 0 ? 0 : base);
-    if (orders_.z != 0) sum_lines<T>(room_.words, box_, box_.planes, box_.plane(), base);
+    if (orders_.y != 0) sum_lines<T>(stage_, box_, box_.rows, box_.row, orders_.z != 0 ? 0 : base);
+    if (orders_.z != 0) sum_lines<T>(stage_, box_, box_.planes, box_.plane(), base);
 #pragma unroll
     for (u32 i = 0; i < 8; ++i) {
-      const uint4 piece = *reinterpret_cast<const uint4*>(room_.words + Stage<T>::piece(threadIdx.x, i));
+      const uint4 piece = *reinterpret_cast<const uint4*>(stage_ + Stage<T>::piece(threadIdx.x, i));
       v[4 * i] = piece.x, v[4 * i + 1] = piece.y, v[4 * i + 2] = piece.z, v[4 * i + 3] = piece.w;
     }
   }
@@ -246,7 +250,7 @@ class ChunkDecoder {
 #pragma unroll
       for (u32 k = 0; k < kPiece; ++k)
         values[k] = homcomp::restore(static_cast<i32>(v[kPiece * i + k]), step_);
-      *reinterpret_cast<uint4*>(room_.words + Stage<T>::piece(threadIdx.x, i)) =
+      *reinterpret_cast<uint4*>(stage_ + Stage<T>::piece(threadIdx.x, i)) =
           *reinterpret_cast<const uint4*>(values);
     }
     if ((fill_ | exact_) != 0) patch();
@@ -255,7 +259,7 @@ class ChunkDecoder {
   __device__ void patch() const {
     const u32 block = kBlock * threadIdx.x;
     const auto value = [&](u32 i) -> BitsOf<T>& {
-      return *reinterpret_cast<BitsOf<T>*>(room_.words + Stage<T>::value(block + i));
+      return *reinterpret_cast<BitsOf<T>*>(stage_ + Stage<T>::value(block + i));
     };
     for (u32 bits = fill_; bits != 0; bits &= bits - 1)
       value(static_cast<u32>(__ffs(static_cast<int>(bits)) - 1)) = call_.fill.bits;
@@ -270,6 +274,7 @@ class ChunkDecoder {
   const DecodeCall<T>& call_;
   DecodeRoom<T>& room_;
   const DeviceBox& box_;
+  u32* const stage_;
   const u32* const coded_;  // in shared memory
   const u32* const from_;   // in the payload
   const u32 words_;
@@ -279,7 +284,7 @@ class ChunkDecoder {
   Orders orders_;
   u32 code_, head_words_, words_before_, bytes_before_, sparse_at_, magnitude_bytes_;
   u32 fill_, exact_, plane_, signs_, values_at_, values_before_;
-  bool has_exact_;
+  bool has_exact_, has_masks_;
 };
 
 }  // namespace homz::homcomp::device

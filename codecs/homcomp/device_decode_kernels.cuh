@@ -13,23 +13,30 @@ class DecodeLoop {
 
   __device__ void run() {
     const T step = static_cast<T>(value_of<double>(*reinterpret_cast<const u64*>(call_.tables.payload)));
-    u32 chunk = blockIdx.x, slot = 0;
-    PlaceQuery<T> query(call_);
-    if (is_finder()) {
-      query.ask(chunk);
-      note(query, chunk, 0);
-    }
+    if (is_finder())
+      for (u32 i = 0; i < 2; ++i) {
+        PlaceQuery<T> query(call_);
+        const u32 chunk = blockIdx.x + i * gridDim.x;
+        if (chunk >= call_.grid.chunks) break;
+        query.ask(chunk);
+        note(query, chunk, i);
+      }
     __syncthreads();
-    fetch(0);
-    for (; chunk < call_.grid.chunks; chunk += gridDim.x) {
-      const u32 next_slot = slot == 2 ? 0 : slot + 1;
-      decode(chunk, slot, next_slot, step);
-      slot = next_slot;
+    fetch(0, room_.coded_words(0));
+    u32 slot = 0, parity = 0;
+    for (u32 chunk = blockIdx.x; chunk < call_.grid.chunks; chunk += gridDim.x) {
+      decode(chunk, slot, parity, step);
+      slot = next_slot(slot);
+      parity ^= 1;
     }
   }
 
  private:
-  // The warp that finds the next chunk's place: the last has the fewest words to sum.
+  static constexpr bool kEarly = DecodeRoom<T>::kHasHalves;
+
+  __device__ static u32 next_slot(u32 slot) { return slot == 2 ? 0 : slot + 1; }
+
+  // The warp that finds places: the last has the fewest words to sum.
   __device__ static bool is_finder() { return threadIdx.x / 32 == kWarps - 1; }
 
   __device__ void note(const PlaceQuery<T>& query, u32 chunk, u32 slot) const {
@@ -39,36 +46,38 @@ class DecodeLoop {
     if (!kFlat) room_.boxes[slot] = call_.grid.box(chunk);
   }
 
-  __device__ void fetch(u32 slot) const {
+  __device__ void fetch(u32 slot, u32* to) const {
     const ChunkPlace place = room_.places[slot];
-    if (place.is_good) CodedWords<T>(call_, place).fetch(room_.coded);
+    if (place.is_good) CodedWords<T>(call_, place).fetch(to);
   }
 
-  __device__ void decode(u32 chunk, u32 slot, u32 next_slot, T step) const {
-    const u32 next = chunk + gridDim.x;
-    const bool has_next = next < call_.grid.chunks;
+  __device__ void decode(u32 chunk, u32 slot, u32 parity, T step) const {
+    const u32 next = chunk + gridDim.x, after_next = next + gridDim.x;
     PlaceQuery<T> query(call_);
-    if (is_finder() && has_next) query.ask(next);
+    const bool is_asked = is_finder() && after_next < call_.grid.chunks && after_next > next;
+    if (is_asked) query.ask(after_next);
     const ChunkPlace place = room_.places[slot];
     const DeviceBox flat = flat_box(call_.grid, chunk);
     const DeviceBox& box = kFlat ? flat : room_.boxes[slot];
     const CodedWords<T> coded(call_, place);
     wait_for_copies();
     if (place.is_good && !coded.has_none_of_warp())
-      note_sums(coded.sum(room_.coded), room_.sums);
+      note_sums(coded.sum(room_.coded_words(parity)), room_.sums);
     else if (lane_id() == 0)
       room_.sums[threadIdx.x / 32] = WordSums{};
-    if (is_finder() && has_next) note(query, next, next_slot);
     __syncthreads();
+    const bool has_next = next < call_.grid.chunks && next > chunk;
+    if (kEarly && has_next) fetch(next_slot(slot), room_.coded_words(parity ^ 1));
+    if (is_asked) note(query, after_next, next_slot(next_slot(slot)));
     if (threadIdx.x == 0) tell_sums(room_.sums, call_.chunk_sums + chunk);
     bool good = place.is_good && place.words <= box.count * (sizeof(T) / 4);
     const bool has_blocks = good && !place.is_raw;
     u32 v[kBlock];
-    ChunkDecoder<T, kFlat> decoder(call_, room_, box, coded, place.words, step);
+    ChunkDecoder<T, kFlat> decoder(call_, room_, parity, box, coded, place.words, step);
     if (has_blocks) good = decoder.read(v);
     if (!good && threadIdx.x == 0) call_.chunk_sums[chunk].sum = kWrong;
     if (!good || !has_blocks) __syncthreads();
-    if (has_next) fetch(next_slot);
+    if (!kEarly && has_next) fetch(next_slot(slot), room_.coded_words(parity ^ 1));
     if (good && has_blocks) decoder.write(v);
     if (good && place.is_raw) copy_raw(box, coded.from());
   }

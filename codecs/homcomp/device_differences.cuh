@@ -11,21 +11,13 @@ struct Differences {
   const DeviceBox& box;
   const Orders& orders;
 
-  // The residuals of the block of this thread; 0 where there is no value.
-  __device__ void take(u32 (&v)[kBlock], u32 valid) const {
-    const Quanta<T> quanta{words};
-    const u32 n = kBlock * threadIdx.x;
-    u32 v1 = 0, v2 = 0;  // in front of the block
-    if (n != 0) v1 = quanta[n - 1], v2 = quanta[n - 2];
-#pragma unroll
-    for (u32 i = 0; i < 8; ++i) {
-      const uint4 piece = *reinterpret_cast<const uint4*>(words + Stage<T>::piece(threadIdx.x, i));
-      v[4 * i] = piece.x, v[4 * i + 1] = piece.y, v[4 * i + 2] = piece.z, v[4 * i + 3] = piece.w;
-    }
+  // From the quanta of the block of this thread and the two in front of it (the base, where there are none)
+  // to its residuals; 0 where there is no value.
+  __device__ void take(u32 (&v)[kBlock], u32 v1, u32 v2, u32 valid) const {
     const bool lines = !kFlat && (orders.y | orders.z) != 0;
     if (lines) subtract_lines(v, v1, v2, valid);
     const u32 front = lines ? 0 : base();
-    u32 starts = threadIdx.x == 0, seconds = threadIdx.x == 0 ? 2 : 0;
+    u32 starts = 0, seconds = 0;
     if (!kFlat) find_rows(starts, seconds);
     if (orders.x == 1) along_x<1>(v, v1, v2, starts, seconds, front);
     if (orders.x == 2) along_x<2>(v, v1, v2, starts, seconds, front);
@@ -100,7 +92,7 @@ struct Differences {
 #pragma unroll
     for (unsigned i = kBlock; i-- > 0;) {
       u32 before = i >= 1 ? v[i - 1] : v1, second = i >= 2 ? v[i - 2] : i == 1 ? v1 : v2;
-      if (!kFlat || i < 2) {
+      if (!kFlat) {
         if ((starts >> i & 1) != 0) before = front;
         if (((starts | seconds) >> i & 1) != 0) second = front;
       }

@@ -1,5 +1,6 @@
-// Encodes chunks on the device: a CTA a chunk, a thread a block. While a chunk is worked on, the values of
-// the next one are fetched, and the one before, which knows its place by then, is copied to the payload.
+// Encodes chunks on the device: a CTA a chunk, a thread a block, which it holds in registers from its values to
+// its planes. While a chunk is worked on, the values of the next one are fetched, and the last but one, which
+// knows its place by then, is copied to the payload.
 #pragma once
 
 #include "codecs/homcomp/device_differences.cuh"
@@ -25,7 +26,7 @@ struct EncodeCall {
 struct WarpTotals {
   u32 parts;  // words, sparse magnitude bytes, codes
   u32 signs;  // of sparse blocks; from bit 16 on `top`
-  u32 reach, exact;
+  u32 exact;
 
   __device__ u32 words() const { return parts & 0x1fff; }
   __device__ u32 bytes() const { return parts >> 13 & 0x3ff; }
@@ -36,30 +37,45 @@ struct WarpTotals {
 
 // A chunk that is coded but not yet in the payload.
 struct Coded {
-  u32 chunk, words;
-  u32 main_words, sparse_words;  // without exact values, which stay in the field until then; 0 for a raw one
-  u32 at;                        // in room.coded
-  bool has_exact;
+  u32 chunk;
+  u32 head_words, main_words, sparse_words;  // without exact values, which stay in the field until then
+  bool is_raw, is_large, has_exact;
 };
+
+// Chunks that wait for their places while another is coded, as many as there is room for.
+template <class T>
+inline constexpr u32 kWaiting = sizeof(T) == 4 ? 2 : 1;
 
 template <class T>
 struct EncodeRoom {  // shared memory
-  // Of head, masks and planes; a chunk is smaller than its values.
-  static constexpr unsigned kCodedWords = std::min(Stage<T>::kWords, kBlocks * 35 + ChunkHead::kMax / 4 + 1);
-  static constexpr unsigned kHalf = kCodedWords / 2;
-  alignas(128) u32 words[Stage<T>::kWords];  // values, then quanta
-  u32 coded[kCodedWords];                    // head, masks and planes; small chunks take the halves in turn
-  u32 sparse[2][kBlocks + kChunk / 32 + 4];  // magnitudes and signs; zeros beyond
-  u32 exact[kBlocks], exact_at[kBlocks];     // masks, and exact values in front
-  u32 vacant[kBlocks];
-  u32 kept[kWarps], zeros[kWarps], all_fills[kWarps];  // blocks: with quanta of their own, with these codes
+  // Of a warp's planes, and behind them what there is to know of exact values: masks, and how many are in front.
+  static constexpr unsigned kNotes = 32 + 16, kWarpWords = 32 * 35 + kNotes, kHalf = kWarpWords / 2;
+  static constexpr unsigned kSlots = kWaiting<T> + 1;
+  alignas(128) u32 words[Stage<T>::kWords];  // values; quanta where threads look at those of others
   TrialRecord trial;
+  // And masks; written and copied by the same warp. Those of chunks that are not large take the halves in turn.
+  u32 planes[kWarps][kWarpWords];
+  u32 segments[kSlots][kWarps][2];   // of a warp's planes: the first word, and how many
+  u32 heads[kSlots][ChunkHead::kMax / 4 + 1];
+  u32 sparse[kSlots][kBlocks + kChunk / 32 + 4];  // magnitudes and signs; zeros beyond
+  Coded written[kSlots];
+  WordSums sums[kSlots][kWarps];
+  u32 fills[kBlocks], vacant[kBlocks];     // masks
+  u32 kept[kWarps], zeros[kWarps], all_fills[kWarps];  // blocks: with quanta of their own, with these codes
+  u32 ends[kWarps][2];                                 // the last two quanta
+  u32 reach[kWarps];                                   // the bits of all |quanta|
   WarpTotals totals[kWarps];
-  WordSums sums[kWarps];
   Quantiser<T> by;
   DeviceBox boxes[2];
-  Coded written[2];
   u32 next;
+
+  // The planes of a warp, and the notes of its exact values.
+  __device__ u32* planes_of(u32 warp, bool is_large, u32 parity) {
+    return planes[warp] + (is_large ? 0 : parity * kHalf);
+  }
+  __device__ u32* notes_of(u32 warp, bool is_large, u32 parity) {
+    return planes_of(warp, is_large, parity) + (is_large ? kWarpWords : kHalf) - kNotes;
+  }
 };
 
 // CTAs of a multiprocessor: more would fit into its shared memory, but have too few registers.
@@ -67,42 +83,61 @@ template <class T, bool kFlat>
 inline constexpr unsigned kEncodingCtas = sizeof(T) == 4 && kFlat ? 5 : 4;
 inline constexpr unsigned kSharedMemory = 228 * 1024,
                           kSharedOfSystem = 1024;  // of a multiprocessor, of each CTA
+static_assert(5 * (sizeof(EncodeRoom<float>) + kSharedOfSystem) <= kSharedMemory);
 static_assert(4 * (sizeof(EncodeRoom<double>) + kSharedOfSystem) <= kSharedMemory);
 
 template <class T, bool kFlat>
 class ChunkEncoder {
  public:
-  __device__ ChunkEncoder(const EncodeCall<T>& call, EncodeRoom<T>& room, const DeviceBox& box, u32 chunk,
-                          u32 parity)
-      : call_(call), room_(room), box_(box), chunk_(chunk), parity_(parity), valid_(box.valid(threadIdx.x)) {}
+  using Block = u32[kBlock];
+
+  __device__ ChunkEncoder(const EncodeCall<T>& call, EncodeRoom<T>& room, const DeviceBox& box, u32 chunk)
+      : call_(call), room_(room), box_(box), chunk_(chunk), valid_(box.valid(threadIdx.x)) {}
 
   // From the values in room.words to the sizes of the parts, in steps between which the CTA meets.
-  __device__ void quantise() {
-    masks_ = quantise_block(room_.words, threadIdx.x, valid_, room_.by, call_.fill,
-                            [&](u32 i) { return call_.data[box_.position(kBlock * threadIdx.x + i)]; });
-    const u32 vacant = masks_.fill | masks_.exact;
-    has_vacant_ = __syncthreads_or(vacant != 0) != 0;
-    if (!has_vacant_) return;
-    room_.vacant[threadIdx.x] = vacant;
-    const u32 kept = __ballot_sync(kAllLanes, (valid_ & ~vacant) != 0);
-    if (lane_id() == 0) room_.kept[threadIdx.x / 32] = kept;
-    __syncthreads();
-    settle(Orders{1, 1, 1, first_quantum()});
+  __device__ void quantise(Block& v) {
+    const BlockMasks masks =
+        quantise_blocks(room_.words, valid_, room_.by, call_.fill, v,
+                        [&](u32 i) { return call_.data[box_.position(kBlock * threadIdx.x + i)]; });
+    room_.fills[threadIdx.x] = masks.fill;
+    room_.vacant[threadIdx.x] = masks.fill | masks.exact;
+    has_vacant_ = (masks.fill | masks.exact) != 0;
+    const u32 reach = __reduce_or_sync(kAllLanes, masks.reach);
+    if (lane_id() == 0) room_.reach[threadIdx.x / 32] = reach;
+    pass_ends(v);
+    if (!kFlat || !box_.is_full)
+      store_quanta<T>(room_.words, threadIdx.x, v);
+    else if (!__any_sync(kAllLanes, has_vacant_))  // else it is done once more
+      trial().weigh_whole_row(v, v1_, v2_);
   }
 
-  __device__ void weigh_orders() const { OrderTrial<T, kFlat>(room_.words, box_, room_.trial).weigh(); }
+  __device__ void meet() {
+    has_vacant_ = __syncthreads_or(has_vacant_) != 0;
+    take_ends();
+  }
 
-  __device__ void choose_orders() {
-    orders_ = OrderTrial<T, kFlat>(room_.words, box_, room_.trial).choose();
+  // Behind it, room.words is needed no more in fields of one axis.
+  __device__ void choose_orders(Block& v) {
+    if (has_vacant_) fill_vacant(v);
+    if (!kFlat || has_vacant_ || !box_.is_full) {
+      if (!kFlat)
+        trial().weigh_all();
+      else if (box_.is_full)
+        trial().weigh_whole_row(v, v1_, v2_);
+      else
+        trial().weigh_row();
+      __syncthreads();
+    }
+    orders_ = trial().choose();
     if (!has_vacant_ || orders_.x != 0) return;
     __syncthreads();
     Orders orders = orders_;
     orders.base = static_cast<i32>(static_cast<u32>(orders.base) + kBias<T>);
-    settle(orders);
+    settle(orders, v);
   }
 
-  __device__ void take_differences(u32 (&v)[kBlock]) {
-    Differences<T, kFlat>{room_.words, box_, orders_}.take(v, valid_);
+  __device__ void take_differences(Block& v) {
+    Differences<T, kFlat>{room_.words, box_, orders_}.take(v, v1_, v2_, valid_);
     signs_ = 0;
 #pragma unroll
     for (unsigned i = kBlock; i-- > 0;) {
@@ -112,50 +147,96 @@ class ChunkEncoder {
     measure(v);
   }
 
-  // Where this warp's parts stand, and the size of the chunk.
-  __device__ void place() {
-    const u32 warp = threadIdx.x / 32;
-    u32 parts = 0, signs = 0, exact = 0;
-#pragma unroll
-    for (u32 w = 0; w < kWarps; ++w) {
-      if (w == warp) before_.parts += parts, before_.signs += signs, before_.exact += exact;
-      if (w == warp) codes_before_ = parts >> 23;
-      parts += room_.totals[w].parts;
-      signs += room_.totals[w].signs;
-      if (has_vacant_) exact += room_.totals[w].exact;
+  // Where this warp's parts stand, and the size of the chunk. Then all goes to shared memory for which no other
+  // chunk has to make room.
+  __device__ void place(u32 slot) {
+    const u32 warp = threadIdx.x / 32, lane = lane_id();
+    const WarpTotals totals = lane < kWarps ? room_.totals[lane] : WarpTotals{};
+    all_.parts = __reduce_add_sync(kAllLanes, totals.parts);
+    all_.signs = __reduce_add_sync(kAllLanes, totals.signs);
+    const u32 parts = __reduce_add_sync(kAllLanes, lane < warp ? totals.parts : 0);
+    segment_ = parts & 0x1fff;
+    segment_words_ = __shfl_sync(kAllLanes, totals.words(), static_cast<int>(warp));
+    codes_before_ = parts >> 23;
+    bytes_before_ += parts >> 13 & 0x3ff;
+    signs_before_ += __reduce_add_sync(kAllLanes, lane < warp ? totals.signs : 0) & 0xffff;
+    if (has_vacant_) {
+      all_.exact = __reduce_add_sync(kAllLanes, totals.exact);
+      exact_before_ += __reduce_add_sync(kAllLanes, lane < warp ? totals.exact : 0);
+      choose_otherwise();
     }
-    all_ = WarpTotals{parts, signs, 0, exact};
-    if (has_vacant_) choose_otherwise();
+    const u32 room = EncodeRoom<T>::kHalf - (all_.exact != 0 ? EncodeRoom<T>::kNotes : 0);
+    is_large_ = __any_sync(kAllLanes, totals.words() > room);
     codes_at_ = ChunkHead::kBytes + (orders_.base != 0 ? 4 : 0) + count_bits(all_.top());
     head_bytes_ = codes_at_ + all_.codes();
     main_words_ = (head_bytes_ + 3) / 4 + all_.words();
     sparse_words_ = (8 * all_.bytes() + all_.sign_bits() + 31) / 32;
     const u32 value_words = all_.exact * (sizeof(T) / 4), raw_words = box_.count * (sizeof(T) / 4);
-    words_ = main_words_ + sparse_words_ + value_words;
-    is_raw_ = words_ >= raw_words;
-    if (is_raw_) words_ = raw_words;
-    if (threadIdx.x != 0) return;
-    publish(call_.places + chunk_, kSized | words_);
-    *call_.tables.size(chunk_) = static_cast<std::uint16_t>(is_raw_ ? 0 : words_);
-  }
-
-  // Whether it can be written while the chunk before is still copied.
-  __device__ bool fits_beside(const Coded& before) const {
-    return words_ <= EncodeRoom<T>::kHalf && before.words <= EncodeRoom<T>::kHalf && !before.has_exact;
-  }
-
-  // To room.coded.
-  __device__ void write(const u32 (&sizes)[kBlock]) const {
-    const u32 at = words_ <= EncodeRoom<T>::kHalf ? parity_ * EncodeRoom<T>::kHalf : 0;
-    if (threadIdx.x == 0)
-      room_.written[parity_] =
-          Coded{chunk_, words_, is_raw_ ? 0 : main_words_, is_raw_ ? 0 : sparse_words_, at, all_.exact != 0};
+    u32 words = main_words_ + sparse_words_ + value_words;
+    is_raw_ = words >= raw_words;
+    if (is_raw_) words = raw_words;
+    if (threadIdx.x == 0) {
+      publish(call_.places + chunk_, kSized | words);
+      *call_.tables.size(chunk_) = static_cast<std::uint16_t>(is_raw_ ? 0 : words);
+      room_.written[slot] = Coded{chunk_,  (head_bytes_ + 3) / 4, main_words_,    sparse_words_,
+                                  is_raw_, is_large_,             all_.exact != 0};
+    }
     if (is_raw_) return;
-    write_head(room_.coded + at);
-    write_block(room_.coded + at, sizes);
+    if (lane == 0) {
+      room_.segments[slot][warp][0] = (head_bytes_ + 3) / 4 + segment_;
+      room_.segments[slot][warp][1] = segment_words_;
+    }
+    write_head(room_.heads[slot]);
+    if (width_ == 1) write_sparse(room_.sparse[slot]);
+  }
+
+  // Whether no other chunk may wait beside it.
+  __device__ bool is_large() const { return is_large_; }
+
+  // Masks and planes, beside those of the chunk before.
+  __device__ void write(const Block& planes, u32 parity) const {
+    if (is_raw_) return;
+    u32* to = room_.planes_of(threadIdx.x / 32, is_large_, parity) + words_before_;
+    if (has_vacant_) to = write_masks(to, room_.notes_of(threadIdx.x / 32, is_large_, parity));
+    if (width_ <= 1) return;
+    *to = signs_;
+    write_planes(planes, are_planes_, width_, to + 1);
   }
 
  private:
+  __device__ OrderTrial<T, kFlat> trial() const { return {room_.words, box_, room_.trial}; }
+
+  // ---- The two quanta in front of the block
+
+  __device__ void pass_ends(const Block& v) {
+    if (threadIdx.x == 0) room_.trial.base = v[0];
+    if (lane_id() == 31) {
+      room_.ends[threadIdx.x / 32][0] = v[kBlock - 1];
+      room_.ends[threadIdx.x / 32][1] = v[kBlock - 2];
+    }
+    v1_ = __shfl_up_sync(kAllLanes, v[kBlock - 1], 1);
+    v2_ = __shfl_up_sync(kAllLanes, v[kBlock - 2], 1);
+  }
+  __device__ void take_ends() {
+    if (lane_id() != 0) return;
+    const u32 warp = threadIdx.x / 32;
+    v1_ = warp == 0 ? room_.trial.base : room_.ends[warp - 1][0];
+    v2_ = warp == 0 ? room_.trial.base : room_.ends[warp - 1][1];
+  }
+
+  // ---- Positions without quanta of their own
+
+  __device__ u32 fill_mask() const { return room_.fills[threadIdx.x]; }
+  __device__ u32 exact_mask() const { return room_.vacant[threadIdx.x] & ~room_.fills[threadIdx.x]; }
+
+  __device__ void fill_vacant(Block& v) {
+    if (kFlat && box_.is_full) store_quanta<T>(room_.words, threadIdx.x, v);
+    const u32 kept = __ballot_sync(kAllLanes, (valid_ & ~room_.vacant[threadIdx.x]) != 0);
+    if (lane_id() == 0) room_.kept[threadIdx.x / 32] = kept;
+    __syncthreads();
+    settle(Orders{1, 1, 1, first_quantum()}, v);
+  }
+
   __device__ u32 first_quantum_at() const {
     for (u32 warp = 0; warp < kWarps; ++warp)
       if (const u32 kept = room_.kept[warp]; kept != 0) {
@@ -170,7 +251,7 @@ class ChunkEncoder {
     return static_cast<i32>(n == ~0u ? kBias<T> : room_.words[Stage<T>::quantum(n)]);
   }
 
-  __device__ void settle(const Orders& orders) const {
+  __device__ void settle(const Orders& orders, Block& v) {
     const Settler<T> settler(room_.words, room_.vacant, box_, orders);
     const bool has_vacant = room_.vacant[threadIdx.x] != 0;
     if (settler.is_along_row()) {
@@ -181,29 +262,39 @@ class ChunkEncoder {
       settler.settle(threadIdx.x);
     }
     __syncthreads();
+    load_quanta<T>(room_.words, threadIdx.x, v);
+    pass_ends(v);
+    __syncthreads();
+    take_ends();
   }
 
   // ---- Sizes
 
-  __device__ void measure(const u32 (&sizes)[kBlock]) {
+  __device__ void measure(Block& sizes) {
     u32 bits = 0;
 #pragma unroll
     for (const u32 size : sizes) bits |= size;
     width_ = bit_width(bits);
+    are_planes_ = take_planes(sizes, __reduce_or_sync(kAllLanes, bits));
     plane_ = 0;
-    if (width_ == 1)
-#pragma unroll
-      for (unsigned i = 0; i < kBlock; ++i) plane_ += sizes[i] * (1u << i);
-    code_ = width_ == 0 ? kZero : width_ == 1 ? sparse_code(plane_) : static_cast<u32>(kDense) + width_;
+    if (width_ == 1) plane_ = are_planes_ ? sizes[0] : plane_of(sizes);
+    code_ = width_ == 0 ? kZero : width_ == 1 ? bytes_in_use(plane_) : static_cast<u32>(kDense) + width_;
     if (has_vacant_) add_masks_to_code();
     count_parts();
   }
 
+  __device__ static u32 plane_of(const Block& sizes) {
+    u32 plane = 0;
+#pragma unroll
+    for (unsigned i = 0; i < kBlock; ++i) plane += sizes[i] * (1u << i);
+    return plane;
+  }
+
   __device__ void add_masks_to_code() {
-    if (width_ == 0 && masks_.fill == valid_ && valid_ != 0)
+    if (width_ == 0 && fill_mask() == valid_ && valid_ != 0)
       code_ = kAllFill;
     else
-      code_ |= (masks_.fill != 0 ? kFillMask : 0) | (masks_.exact != 0 ? kExactMask : 0);
+      code_ |= (fill_mask() != 0 ? kFillMask : 0) | (exact_mask() != 0 ? kExactMask : 0);
   }
 
   // The sums of a warp fit in one number: at most 35 x 32 words, 128 bytes, 1024 signs.
@@ -212,15 +303,14 @@ class ChunkEncoder {
     const u32 masks = has_vacant_ && code_ != kAllFill ? count_bits(code_ & (kFillMask | kExactMask)) : 0;
     const u32 own = (words + masks) | bytes << 11 | count_bits(plane_) << 19, up_to = sums_up_to(own);
     const u32 before = up_to - own;
-    before_.parts = (before & 0x7ff) | (before >> 11 & 0xff) << 13;
-    before_.signs = before >> 19;
+    words_before_ = before & 0x7ff;
+    bytes_before_ = before >> 11 & 0xff;
+    signs_before_ = before >> 19;
     coded_ = __ballot_sync(kAllLanes, code_ != kZero) & warp_blocks();
-    const u32 reach = __reduce_or_sync(kAllLanes, masks_.reach);
     const u32 warp = threadIdx.x / 32;
     if (lane_id() == 31) {
       room_.totals[warp].parts = (up_to & 0x7ff) | (up_to >> 11 & 0xff) << 13 | count_bits(coded_) << 23;
-      room_.totals[warp].signs = up_to >> 19 | top_of(coded_) << (16 + 4 * warp);
-      room_.totals[warp].reach = reach;
+      room_.totals[warp].signs = up_to >> 19 | bytes_in_use(coded_) << (16 + 4 * warp);
     }
     if (has_vacant_) count_vacant();
   }
@@ -229,8 +319,8 @@ class ChunkEncoder {
     const u32 warp = threadIdx.x / 32, blocks = warp_blocks();
     const u32 zeros = __ballot_sync(kAllLanes, code_ == kZero) & blocks;
     const u32 all_fills = __ballot_sync(kAllLanes, code_ == kAllFill);
-    const u32 exact = sums_up_to(count_bits(masks_.exact));
-    before_.exact = exact - count_bits(masks_.exact);
+    const u32 exact = sums_up_to(count_bits(exact_mask()));
+    exact_before_ = exact - count_bits(exact_mask());
     if (lane_id() == 31) {
       room_.zeros[warp] = zeros;
       room_.all_fills[warp] = all_fills;
@@ -242,13 +332,6 @@ class ChunkEncoder {
     const u32 all = box_.blocks(), before = threadIdx.x & ~31u;
     return all >= before + 32 ? ~0u : all <= before ? 0 : (1u << (all - before)) - 1;
   }
-  __device__ static u32 top_of(u32 coded) {  // bit k: byte k is not 0
-    coded |= coded >> 4;
-    coded |= coded >> 2;
-    coded |= coded >> 1;
-    return (coded & 0x01010101u) * 0x01020408u >> 24 & 15;
-  }
-
   // Blocks without a code are all fill if more are so than are zero; then other blocks have codes.
   __device__ void choose_otherwise() {
     u32 zeros = 0, all_fills = 0;
@@ -264,7 +347,7 @@ class ChunkEncoder {
       const u32 coded = ~room_.all_fills[w] & (left >= 32 ? ~0u : (1u << left) - 1);
       if (w == threadIdx.x / 32) coded_ = coded, codes_before_ = codes;
       codes += count_bits(coded);
-      top |= top_of(coded) << 4 * w;
+      top |= bytes_in_use(coded) << 4 * w;
     }
     all_.parts = (all_.parts & 0x7fffff) | codes << 23;
     all_.signs = all_.sign_bits() | top << 16;
@@ -277,7 +360,7 @@ class ChunkEncoder {
     const u32 top = all_.top();
     if (threadIdx.x == 0) {
       u32 reach = 0;
-      for (u32 w = 0; w < kWarps; ++w) reach |= room_.totals[w].reach;
+      for (u32 w = 0; w < kWarps; ++w) reach |= room_.reach[w];
       const u32 flags =
           orders_.x | (orders_.y != 0 ? ChunkHead::kOrderY : 0) | (orders_.z != 0 ? ChunkHead::kOrderZ : 0) |
           (orders_.base != 0 ? ChunkHead::kHasBase : 0) | (is_else_fill_ ? ChunkHead::kElseFill : 0);
@@ -292,21 +375,20 @@ class ChunkEncoder {
       head[codes_at_ + codes_before_ + count_bits(coded_ & lanes_before())] = static_cast<std::byte>(code_);
   }
 
-  __device__ void write_block(u32* coded, const u32 (&sizes)[kBlock]) const {
-    u32* to = coded + (head_bytes_ + 3) / 4 + before_.words();
-    if (has_vacant_) {
-      room_.exact[threadIdx.x] = masks_.exact;
-      room_.exact_at[threadIdx.x] = before_.exact;
-      if (code_ != kAllFill && masks_.fill != 0) *to++ = masks_.fill;
-      if (masks_.exact != 0) *to++ = masks_.exact;
+  __device__ void write_sparse(u32* sparse) const {
+    put_bits(sparse, 8 * bytes_before_, close_up(plane_, code_));
+    put_bits(sparse, 8 * all_.bytes() + signs_before_, close_bits_up(signs_, plane_));
+  }
+
+  __device__ u32* write_masks(u32* to, u32* notes) const {
+    const u32 fill = fill_mask(), exact = exact_mask();
+    if (all_.exact != 0) {
+      notes[lane_id()] = exact;
+      reinterpret_cast<std::uint16_t*>(notes + 32)[lane_id()] = static_cast<std::uint16_t>(exact_before_);
     }
-    if (width_ > 1) {
-      *to = signs_;
-      write_planes(sizes, width_, to + 1);
-    } else if (width_ == 1) {
-      put_bits(room_.sparse[parity_], 8 * before_.bytes(), close_up(plane_, code_));
-      put_bits(room_.sparse[parity_], 8 * all_.bytes() + before_.sign_bits(), bits_where(signs_, plane_));
-    }
+    if (code_ != kAllFill && fill != 0) *to++ = fill;
+    if (exact != 0) *to++ = exact;
+    return to;
   }
 
   // The bytes of a plane that are not 0, closed up.
@@ -324,13 +406,15 @@ class ChunkEncoder {
   const EncodeCall<T>& call_;
   EncodeRoom<T>& room_;
   const DeviceBox& box_;
-  const u32 chunk_, parity_, valid_;
+  const u32 chunk_, valid_;
   Orders orders_;
-  BlockMasks masks_;
-  bool has_vacant_, is_raw_, is_else_fill_ = false;
+  bool has_vacant_, are_planes_, is_raw_, is_large_, is_else_fill_ = false;
+  u32 v1_, v2_;  // quanta in front of the block
   u32 width_, plane_, code_, signs_, coded_, codes_before_;
-  WarpTotals before_{}, all_{};
-  u32 codes_at_, head_bytes_, main_words_, sparse_words_, words_;
+  u32 words_before_, bytes_before_, signs_before_, exact_before_;  // words: in the warp; else: in the chunk
+  u32 segment_, segment_words_;                                    // of this warp
+  WarpTotals all_{};
+  u32 codes_at_, head_bytes_, main_words_, sparse_words_;
 };
 
 }  // namespace homz::homcomp::device

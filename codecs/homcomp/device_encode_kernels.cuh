@@ -9,23 +9,25 @@ namespace homz::homcomp::device {
 template <class T, bool kFlat>
 class CodedCopy {
  public:
-  __device__ CodedCopy(const EncodeCall<T>& call, EncodeRoom<T>& room, u32 parity)
-      : call_(call), room_(room), coded_(room.written[parity]), sparse_(room.sparse[parity]) {}
+  __device__ CodedCopy(const EncodeCall<T>& call, EncodeRoom<T>& room, u32 slot, u32 parity)
+      : call_(call), room_(room), coded_(room.written[slot]), slot_(slot), parity_(parity) {}
 
   // `place`: what was seen of it some time ago, in lane 0.
   __device__ void copy(u64 place) {
-    if ((threadIdx.x & ~31u) >= coded_.words && !coded_.has_exact) {  // nothing for this warp
-      if (lane_id() == 0) room_.sums[threadIdx.x / 32] = WordSums{};
+    const u32 warp = threadIdx.x / 32, words = room_.segments[slot_][warp][1];
+    const u32 others = coded_.head_words > coded_.sparse_words ? coded_.head_words : coded_.sparse_words;
+    if (!coded_.is_raw && !coded_.has_exact && words == 0 && 32 * warp >= others) {
+      if (lane_id() == 0) room_.sums[slot_][warp] = WordSums{};  // nothing for this warp
       return;
     }
     if (lane_id() == 0 && place < kPlaced) place = wait_for_place(call_.places + coded_.chunk);
     place = __shfl_sync(kAllLanes, place & kWordsMask, 0);
     to_ = reinterpret_cast<u32*>(call_.tables.payload + call_.tables.data) + place;
-    if (coded_.main_words == 0)
+    if (coded_.is_raw)
       copy_raw();
     else
-      copy_coded();
-    note_sums(sums_, room_.sums);
+      copy_coded(words);
+    note_sums(sums_, room_.sums[slot_]);
   }
 
  private:
@@ -39,14 +41,38 @@ class CodedCopy {
     if constexpr (sizeof(T) == 8) put(at + 1, static_cast<u32>(bits >> 32));
   }
 
-  __device__ void copy_coded() {
-#pragma unroll 4
-    for (u32 i = threadIdx.x; i < coded_.main_words; i += kThreads) put(i, room_.coded[coded_.at + i]);
+  __device__ void copy_coded(u32 words) {
+    if (threadIdx.x < coded_.head_words) put(threadIdx.x, room_.heads[slot_][threadIdx.x]);
+    const u32 warp = threadIdx.x / 32, first = room_.segments[slot_][warp][0];
+    copy_planes(room_.planes_of(warp, coded_.is_large, parity_), words, first);
+    u32* const sparse = room_.sparse[slot_];
     for (u32 i = threadIdx.x; i < coded_.sparse_words; i += kThreads) {
-      put(coded_.main_words + i, sparse_[i]);
-      sparse_[i] = 0;
+      put(coded_.main_words + i, sparse[i]);
+      sparse[i] = 0;
     }
     if (coded_.has_exact) copy_exact();
+  }
+
+  // Rows of 32 words, four at a time as far as there are such.
+  __device__ void copy_planes(const u32* from, u32 words, u32 first) {
+    from += lane_id();
+    u32 index = first + lane_id(), left = words;
+    u32* to = to_ + index;
+#pragma unroll 1
+    for (; left >= 128; left -= 128, from += 128, to += 128) {
+#pragma unroll
+      for (u32 k = 0; k < 4; ++k) {
+        __stcs(to + 32 * k, from[32 * k]);
+        sums_.add(index + 32 * k, from[32 * k]);
+      }
+      index += 128;
+    }
+#pragma unroll
+    for (u32 k = 0; k < 4; ++k)
+      if (lane_id() + 32 * k < left) {
+        __stcs(to + 32 * k, from[32 * k]);
+        sums_.add(index + 32 * k, from[32 * k]);
+      }
   }
 
   __device__ DeviceBox box() const {
@@ -57,8 +83,10 @@ class CodedCopy {
   __device__ void copy_exact() {
     constexpr u32 kOfValue = sizeof(T) / 4, kTogether = 4;
     const DeviceBox box = this->box();
-    u32 at = coded_.main_words + coded_.sparse_words + kOfValue * room_.exact_at[threadIdx.x];
-    for (u32 bits = room_.exact[threadIdx.x]; bits != 0;) {
+    const u32* const notes = room_.notes_of(threadIdx.x / 32, coded_.is_large, parity_);
+    const u32 before = reinterpret_cast<const std::uint16_t*>(notes + 32)[lane_id()];
+    u32 at = coded_.main_words + coded_.sparse_words + kOfValue * before;
+    for (u32 bits = notes[lane_id()]; bits != 0;) {
       T values[kTogether];
       u32 count = 0;
 #pragma unroll
@@ -85,7 +113,7 @@ class CodedCopy {
   const EncodeCall<T>& call_;
   EncodeRoom<T>& room_;
   const Coded coded_;
-  u32* const sparse_;
+  const u32 slot_, parity_;
   u32* to_;
   WordSums sums_;
 };
@@ -98,28 +126,27 @@ class EncodeLoop {
 
   __device__ void run() {
     for (u32 i = threadIdx.x; i < sizeof(room_.sparse) / 4; i += kThreads) (&room_.sparse[0][0])[i] = 0;
-    if (threadIdx.x < 12) room_.trial.costs[threadIdx.x] = 0;
-    draw(draw_ticket(), 0);
+    tell_next(draw_ticket(), 0);
     if (threadIdx.x == 32)
       room_.by = quantiser_for(static_cast<T>(value_of<double>(call_.call->step_bits)), call_.rule.abs_error);
     __syncthreads();
     if (room_.next == 0) return add_up();
-    u32 round = 0, chunk = room_.next - 1;
+    u32 chunk = room_.next - 1;
     if (chunk >= call_.grid.chunks) return;
     load(chunk, 0);
-    for (;; ++round) {
-      const u32 next = step(chunk, round);
-      if (chunk >= call_.grid.chunks) break;
-      chunk = next;
-    }
     __syncthreads();
-    tell(round - 1);
+    for (; chunk < call_.grid.chunks; ++round_) chunk = step(chunk);
+    __syncthreads();
+    tell_copied();
+    copy_up_to(round_, 0);
+    __syncthreads();
+    tell_copied();
   }
 
  private:
   __device__ u32 draw_ticket() const { return threadIdx.x == 0 ? atomicAdd(&call_.call->ticket, 1) : 0; }
 
-  __device__ void draw(u32 ticket, u32 parity) const {
+  __device__ void tell_next(u32 ticket, u32 parity) const {
     if (threadIdx.x != 0) return;
     room_.next = ticket;
     if (!kFlat && ticket != 0 && ticket <= call_.grid.chunks)
@@ -133,58 +160,64 @@ class EncodeLoop {
   }
 
   __device__ void load(u32 chunk, u32 parity) const {
+    if (chunk >= call_.grid.chunks) return;
     if (kFlat)
-      load_values(call_.grid, flat_box(call_.grid, chunk), call_.data, room_.words);
+      load_values<T, kFlat>(call_.grid, flat_box(call_.grid, chunk), call_.data, room_.words);
     else
-      load_values(call_.grid, room_.boxes[parity], call_.data, room_.words);
+      load_values<T, kFlat>(call_.grid, room_.boxes[parity], call_.data, room_.words);
   }
 
-  // One chunk up to its coded form, if there is one left, and the chunk before to the payload. Returns the
-  // next chunk.
-  __device__ u32 step(u32 chunk, u32 round) const {
-    const u32 parity = round & 1;
-    const bool is_first = round == 0, is_chunk = chunk < call_.grid.chunks;
+  // One chunk up to its coded form, and the last but one to the payload. Returns the next chunk.
+  __device__ u32 step(u32 chunk) {
+    const u32 parity = round_ & 1, ticket = draw_ticket();
     const DeviceBox flat = flat_box(call_.grid, chunk);
-    ChunkEncoder<T, kFlat> encoder(call_, room_, kFlat ? flat : room_.boxes[parity], chunk, parity);
-    u32 next = 0, residuals[kBlock];
-    u64 seen = 0;  // of the place of the chunk before
-    if (is_chunk) {
-      const u32 ticket = draw_ticket();
-      wait_for_copies();
-      __syncwarp();
-      encoder.quantise();
-      if (round >= 2) tell(round - 2);  // copied in the last round, and all warps have added theirs
-      encoder.weigh_orders();
-      if (!is_first && lane_id() == 0) seen = observe(call_.places + room_.written[parity ^ 1].chunk);
-      draw(ticket, parity ^ 1);
-      __syncthreads();
-      encoder.choose_orders();
-      encoder.take_differences(residuals);
-    } else {
-      __syncthreads();
-      if (round >= 2) tell(round - 2);
-    }
+    ChunkEncoder<T, kFlat> encoder(call_, room_, kFlat ? flat : room_.boxes[parity], chunk);
+    u32 v[kBlock];
+    wait_for_copies();
+    __syncwarp();
+    encoder.quantise(v);
+    if (kFlat) tell_next(ticket, 0);
+    encoder.meet();
+    if (!kFlat) tell_next(ticket, parity ^ 1);
+    tell_copied();
+    encoder.choose_orders(v);
+    const u32 next = room_.next - 1;
+    if (kFlat) load(next, 0);
+    encoder.take_differences(v);
     __syncthreads();
-    if (is_chunk) {
-      next = room_.next - 1;
-      if (next < call_.grid.chunks) load(next, parity ^ 1);
-      encoder.place();
-      if (threadIdx.x < 12) room_.trial.costs[threadIdx.x] = 0;
-    }
-    if (!is_first) CodedCopy<T, kFlat>(call_, room_, parity ^ 1).copy(seen);
-    if (!is_chunk) return next;
-    if (!is_first && !encoder.fits_beside(room_.written[parity ^ 1])) __syncthreads();
-    encoder.write(residuals);
+    if (!kFlat) load(next, parity ^ 1);
+    const u64 seen = round_ >= kWaiting<T> && lane_id() == 0 ? place_of(copied_) : 0;
+    encoder.place(slot_of(round_));
+    const bool is_alone = encoder.is_large() || (round_ != 0 && room_.written[slot_of(round_ - 1)].is_large);
+    if (is_alone || round_ >= kWaiting<T>) copy_up_to(is_alone ? round_ : round_ + 1 - kWaiting<T>, seen);
+    __syncwarp();
+    encoder.write(v, parity);
     return next;
   }
 
-  // The sums of the chunk of a round.
-  __device__ void tell(u32 round) const {
-    if (threadIdx.x == 0) tell_sums(room_.sums, call_.chunk_sums + room_.written[round & 1].chunk);
+  __device__ static u32 slot_of(u32 round) { return round % EncodeRoom<T>::kSlots; }
+
+  __device__ u64 place_of(u32 round) const { return observe(call_.places + room_.written[slot_of(round)].chunk); }
+
+  // `seen`: of the first one's place.
+  __device__ void copy_up_to(u32 round, u64 seen) {
+#pragma unroll 1
+    for (; copied_ != round; ++copied_) {
+      CodedCopy<T, kFlat>(call_, room_, slot_of(copied_), copied_ & 1).copy(seen);
+      seen = 0;
+    }
+  }
+
+  // The sums of chunks that were copied before the CTA has met, so that all warps have added theirs.
+  __device__ void tell_copied() {
+    for (; told_ != copied_; ++told_)
+      if (threadIdx.x == 0)
+        tell_sums(room_.sums[slot_of(told_)], call_.chunk_sums + room_.written[slot_of(told_)].chunk);
   }
 
   const EncodeCall<T>& call_;
   EncodeRoom<T>& room_;
+  u32 round_ = 0, copied_ = 0, told_ = 0;
 };
 
 template <class T, bool kFlat>

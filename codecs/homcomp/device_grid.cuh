@@ -18,7 +18,7 @@ inline constexpr u32 kAllLanes = ~0u;
 class Divisor {
  public:
   Divisor() = default;
-  __device__ explicit Divisor(u32 d) : inverse_(((1u << 24) + d - 1) / d) {}
+  explicit Divisor(u32 d) : inverse_(((1u << 24) + d - 1) / d) {}
   __device__ u32 divide(u32 n) const { return __umulhi(n << 8, inverse_); }
 
  private:
@@ -67,75 +67,90 @@ struct DeviceBox {
 
 // Grid, as the kernels take it. There are fewer than 2^32 chunks.
 struct DeviceGrid {
-  u64 extents[kAxes], strides[kAxes];
-  u32 sides[kAxes], counts[kAxes];
-  u64 steps[12];  // in the field, for each bit of a value's number in a full chunk
+  struct Axis {
+    u64 stride, chunk_stride;  // in the field, of a value and of a chunk
+    u64 inverse;               // of the number of chunks: 2^64 / count + 1; 0 if there is one
+    u32 count;                 // chunks
+    u32 extents[2];            // of a chunk, and of the last one
+    Divisor by[2];             // those
+  } axes[kAxes];
+  u64 rounds[16];  // of a full chunk, in the field: where pieces are from which 32 lanes take 16 bytes each
   u32 chunks;
-  u32 is_flat;  // one axis
-  u32 bits[3];  // as DeviceBox
+  u32 last_count;  // values of the last chunk, if there is one axis
+  u32 bits[3];     // as DeviceBox
+
+  // Where a chunk is along an axis, and what is left of its number for the axes in front. With m = inverse, the
+  // error n (m count - 2^64) is below 2^64.
+  __device__ static u32 index(const Axis& axis, u32& chunk) {
+    const u32 rest = axis.inverse == 0 ? chunk : static_cast<u32>(__umul64hi(chunk, axis.inverse));
+    const u32 index = chunk - rest * axis.count;
+    chunk = rest;
+    return index;
+  }
 
   __device__ DeviceBox box(u32 chunk) const {
     DeviceBox box;
     u32 extent[kAxes];
+    Divisor by[kAxes];
     box.first = 0;
-    for (unsigned axis = kAxes; axis-- > 0;) {
-      const u32 rest = is_flat ? 0 : chunk / counts[axis];
-      const u64 start = u64{chunk - rest * counts[axis]} * sides[axis];
-      const u64 left = extents[axis] - start;
-      extent[axis] = left < sides[axis] ? static_cast<u32>(left) : sides[axis];
-      box.first += start * strides[axis];
-      chunk = rest;
-      if (axis != 3) box.strides[axis] = strides[axis];
+    for (unsigned i = kAxes; i-- > 0;) {
+      const Axis& axis = axes[i];
+      const u32 at = index(axis, chunk), is_last = at + 1 == axis.count;
+      extent[i] = axis.extents[is_last];
+      by[i] = axis.by[is_last];
+      box.first += at * axis.chunk_stride;
+      if (i != 3) box.strides[i] = axis.stride;
     }
     box.row = extent[3];
     box.rows = extent[2];
     box.planes = extent[1];
     box.count = extent[0] * extent[1] * extent[2] * extent[3];
-    box.by_row = Divisor(box.row);
-    box.by_rows = Divisor(box.rows);
-    box.by_planes = Divisor(box.planes);
+    box.by_row = by[3];
+    box.by_rows = by[2];
+    box.by_planes = by[1];
     box.is_full = box.count == kChunk;
     for (unsigned i = 0; i < 3; ++i) box.bits[i] = bits[i];
     return box;
   }
   __device__ u32 count(u32 chunk) const {  // values
     u32 count = 1;
-    for (unsigned axis = kAxes; axis-- > 0;) {
-      const u32 rest = is_flat ? 0 : chunk / counts[axis];
-      const u64 left = extents[axis] - u64{chunk - rest * counts[axis]} * sides[axis];
-      count *= left < sides[axis] ? static_cast<u32>(left) : sides[axis];
-      chunk = rest;
-    }
+    for (unsigned i = kAxes; i-- > 0;) count *= axes[i].extents[index(axes[i], chunk) + 1 == axes[i].count];
     return count;
   }
 };
 
-// A chunk of a field of one axis.
+// A chunk of a field of one axis: all but the last are whole.
 __device__ inline DeviceBox flat_box(const DeviceGrid& grid, u32 chunk) {
   DeviceBox box;
-  box.first = u64{chunk} * grid.sides[3];
-  const u64 left = grid.extents[3] - box.first;
-  box.row = box.count = left < grid.sides[3] ? static_cast<u32>(left) : grid.sides[3];
+  box.first = u64{chunk} * kChunk;
+  box.row = box.count = chunk + 1 < grid.chunks ? kChunk : grid.last_count;
   box.is_full = box.count == kChunk;
   return box;
 }
 
-inline DeviceGrid device_grid(const Grid& grid) {
+inline DeviceGrid device_grid(const Grid& grid, unsigned value_bytes) {
   DeviceGrid to{};
-  for (unsigned axis = 0; axis < kAxes; ++axis) {
-    to.extents[axis] = grid.extent(axis);
-    to.strides[axis] = grid.stride(axis);
-    to.sides[axis] = static_cast<u32>(grid.side(axis));
-    to.counts[axis] = static_cast<u32>(ceil_div(grid.extent(axis), grid.side(axis)));
+  for (unsigned i = 0; i < kAxes; ++i) {
+    DeviceGrid::Axis& axis = to.axes[i];
+    const auto side = static_cast<u32>(grid.side(i));
+    axis.stride = grid.stride(i);
+    axis.chunk_stride = axis.stride * side;
+    axis.count = static_cast<u32>(ceil_div(grid.extent(i), grid.side(i)));
+    axis.inverse = axis.count > 1 ? ~u64{0} / axis.count + 1 : 0;
+    axis.extents[0] = side;
+    axis.extents[1] = static_cast<u32>(grid.extent(i) - u64{axis.count - 1} * side);
+    for (unsigned last = 0; last < 2; ++last) axis.by[last] = Divisor(axis.extents[last]);
   }
-  unsigned bit = 0;
-  for (unsigned axis = kAxes; axis-- > 0;) {
-    for (u64 step = 1; step < to.sides[axis] && bit < 12; step *= 2)
-      to.steps[bit++] = step * to.strides[axis];
-    if (axis != 0) to.bits[3 - axis] = bit;
+  const unsigned values = 32 * 16 / value_bytes;  // of a round
+  unsigned bit = 0;  // of a value's number in a full chunk
+  for (unsigned i = kAxes; i-- > 0;) {
+    for (u64 step = 1; step < to.axes[i].extents[0] && bit < 12; step *= 2, ++bit)
+      for (unsigned round = 0; round < 16; ++round)
+        if ((round * values >> bit & 1) != 0) to.rounds[round] += step * to.axes[i].stride;
+    if (i != 0) to.bits[3 - i] = bit;
   }
   to.chunks = static_cast<u32>(grid.chunks());
-  to.is_flat = grid.dim() == 1;
+  to.last_count = to.axes[3].extents[1];
   return to;
 }
 
@@ -260,24 +275,13 @@ __device__ inline u32 piece_of_lane(u32 i) {
          ((piece ^ (i * kBlocksARound & 7)) << 2);
 }
 
-// The `i`-th of them in the field, from the first: the numbers of values are made of bits, each of which has
-// a step.
-template <class T>
-__device__ inline u64 step_of_lane(const DeviceGrid& grid, u32 i) {
-  constexpr u32 kFirst = sizeof(T) == 4 ? 7 : 6;  // the bit behind those of a lane's number
-  u64 step = 0;
-  for (u32 bit = 0; kFirst + bit < 10; ++bit)
-    if ((i >> bit & 1) != 0) step += grid.steps[kFirst + bit];
-  return step;
-}
-
 // Full chunks whose rows stand on 16 bytes are copied without looking for each piece's place.
 template <class T>
 __device__ inline bool is_regular(const DeviceBox& box, const T* data) {
   return box.is_full && has_whole_pieces(box, data);
 }
 
-template <class T>
+template <class T, bool kFlat>
 __device__ inline void load_values(const DeviceGrid& grid, const DeviceBox& box, const T* data, u32* stage) {
   if (!is_regular(box, data)) return load_box(box, data, stage);
   constexpr u32 kPiece = Stage<T>::kPiece;
@@ -285,17 +289,17 @@ __device__ inline void load_values(const DeviceGrid& grid, const DeviceBox& box,
 #pragma unroll
   for (u32 i = 0; i < kBlock / kPiece; ++i)
     copy_async<16>(stage + piece_of_lane<T>(i),
-                   from + (box.is_row() ? i * 32 * kPiece : step_of_lane<T>(grid, i)));
+                   from + (kFlat ? i * 32 * kPiece : grid.rounds[i]));
 }
 
-template <class T>
+template <class T, bool kFlat>
 __device__ inline void store_values(const DeviceGrid& grid, const DeviceBox& box, const u32* stage, T* data) {
   if (!is_regular(box, data)) return store_box(box, stage, data);
   constexpr u32 kPiece = Stage<T>::kPiece;
   T* const to = data + box.position(threadIdx.x / 32 * 1024 + threadIdx.x % 32 * kPiece);
 #pragma unroll
   for (u32 i = 0; i < kBlock / kPiece; ++i)
-    __stcs(reinterpret_cast<uint4*>(to + (box.is_row() ? i * 32 * kPiece : step_of_lane<T>(grid, i))),
+    __stcs(reinterpret_cast<uint4*>(to + (kFlat ? i * 32 * kPiece : grid.rounds[i])),
            *reinterpret_cast<const uint4*>(stage + piece_of_lane<T>(i)));
 }
 

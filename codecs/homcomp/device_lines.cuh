@@ -33,16 +33,28 @@ struct RowSums {
   }
 
  private:
-  // The sum of a number over the threads in front of this one.
-  __device__ u32 before(u32 number, u32 RowEnd::*where) const {
-    const u32 up_to = sums_up_to(number), warp = threadIdx.x / 32;
-    if (lane_id() == 31) ends[warp].*where = up_to;
+  static constexpr u32 kWarpValues = 32 * kBlock;
+
+  // The slope and the value in front of this thread's block, from those that blocks add: see RowEnd.
+  template <unsigned kOrder>
+  __device__ void find_front(u32& slope, u32& value) const {
+    const u32 warp = threadIdx.x / 32, lane = lane_id();
+    const u32 slopes = kOrder == 2 ? sums_up_to(slope) : 0;
+    slope = slopes - slope;
+    value += kBlock * slope;
+    const u32 values = sums_up_to(value);
+    value = values - value;
+    if (lane == 31) ends[warp].slope = slopes, ends[warp].value = values;
     __syncthreads();
-    u32 sum = up_to - number;
+    u32 slope_of_warp = 0, value_of_warp = 0;
 #pragma unroll
     for (u32 w = 0; w + 1 < kWarps; ++w)
-      if (w < warp) sum += ends[w].*where;
-    return sum;
+      if (w < warp) {
+        value_of_warp += ends[w].value + kWarpValues * slope_of_warp;
+        if (kOrder == 2) slope_of_warp += ends[w].slope;
+      }
+    value += value_of_warp + lane * kBlock * slope_of_warp;
+    slope += slope_of_warp;
   }
 
   template <unsigned kOrder>
@@ -50,15 +62,11 @@ struct RowSums {
     u32 slope = 0, value = 0;
 #pragma unroll
     for (const u32 number : v) {
-      slope += number;
-      value += slope;
+      if (kOrder == 2) slope += number;
+      value += kOrder == 2 ? slope : number;
     }
-    if (kOrder == 1) {
-      value = front + before(slope, &RowEnd::value);
-    } else {
-      slope = before(slope, &RowEnd::slope);
-      value = front + before(value + kBlock * slope, &RowEnd::value);
-    }
+    find_front<kOrder>(slope, value);
+    value += front;
 #pragma unroll
     for (u32& number : v) {
       if (kOrder == 2) {

@@ -23,6 +23,23 @@ struct FillValue {
 template <class T>
 inline constexpr u32 kBias = sizeof(T) == 4 ? 0x4b400000u : 0;  // the bits of 1.5 x 2^23
 
+template <class T>
+__device__ inline void store_quanta(u32* stage, u32 block, const u32 (&quanta)[kBlock]) {
+#pragma unroll
+  for (u32 i = 0; i < 8; ++i)
+    *reinterpret_cast<uint4*>(stage + Stage<T>::piece(block, i)) =
+        uint4{quanta[4 * i], quanta[4 * i + 1], quanta[4 * i + 2], quanta[4 * i + 3]};
+}
+template <class T>
+__device__ inline void load_quanta(const u32* stage, u32 block, u32 (&quanta)[kBlock]) {
+#pragma unroll
+  for (u32 i = 0; i < 8; ++i) {
+    const uint4 piece = *reinterpret_cast<const uint4*>(stage + Stage<T>::piece(block, i));
+    quanta[4 * i] = piece.x, quanta[4 * i + 1] = piece.y;
+    quanta[4 * i + 2] = piece.z, quanta[4 * i + 3] = piece.w;
+  }
+}
+
 // The nearest quanta of a block of f32, if all of them are below 2^22 and keep the bound: adding 1.5 x 2^23
 // rounds to even and leaves the integer in the low bits.
 __device__ inline bool quantise_fast(const u32* stage, u32 block, const Quantiser<float>& by,
@@ -139,10 +156,7 @@ __device__ __noinline__ MaskedBlock quantise_masked(u32* stage, u32 block, u32 v
   masks.fill &= valid;
   const u32 bad = valid & ~(good | masks.fill);
   masks.exact = bad & ~in_range;
-#pragma unroll
-  for (u32 i = 0; i < 8; ++i)
-    *reinterpret_cast<uint4*>(stage + Stage<T>::piece(block, i)) =
-        uint4{quanta[4 * i], quanta[4 * i + 1], quanta[4 * i + 2], quanta[4 * i + 3]};
+  store_quanta<T>(stage, block, quanta);
   return {masks, bad & in_range};
 }
 
@@ -179,21 +193,51 @@ __device__ inline BlockMasks quantise_all(u32* stage, u32 block, u32 valid, cons
   return masks;
 }
 
-template <class T, class Value>
-__device__ inline BlockMasks quantise_block(u32* stage, u32 block, u32 valid, const Quantiser<T>& by,
-                                            FillValue<T> fill, Value&& value) {
-  u32 quanta[kBlock];
+// A block by all lanes of a warp, a value each. `owner`: the lane whose block it is.
+template <class T>
+__device__ __noinline__ BlockMasks quantise_together(u32* stage, u32 owner, u32 valid, const Quantiser<T>& by,
+                                                    FillValue<T> fill) {
+  const u32 n = kBlock * ((threadIdx.x & ~31u) + owner) + lane_id();
+  const T x = *reinterpret_cast<const T*>(stage + Stage<T>::value(n));
+  const bool is_there = (__shfl_sync(kAllLanes, valid, static_cast<int>(owner)) >> lane_id() & 1) != 0;
+  const bool is_fill = is_there && fill.is_declared && bits_of(x) == fill.bits;
+  i32 quantum = 0;
+  const bool is_good = quantise(x, by, quantum) || !is_there || is_fill;
   BlockMasks masks;
-  if (fill.is_declared) {
-    masks.fill = find_fill(stage, block, fill) & valid;
-    if (masks.fill == valid) return masks;  // whatever the quanta, they are settled later
+  masks.fill = __ballot_sync(kAllLanes, is_fill);
+  masks.exact = __ballot_sync(kAllLanes, !is_good);
+  masks.reach = __reduce_or_sync(kAllLanes, is_good && !is_fill ? magnitude(quantum) : 0);
+  __syncwarp();
+  stage[Stage<T>::quantum(n)] = static_cast<u32>(quantum) + kBias<T>;
+  return masks;
+}
+
+// The values of the warp's blocks in `stage` to quanta in registers. Blocks that need more than the nearest
+// quanta are rare or many, depending on the data: few are coded by all lanes together.
+template <class T, class Value>
+__device__ inline BlockMasks quantise_blocks(u32* stage, u32 valid, const Quantiser<T>& by, FillValue<T> fill,
+                                             u32 (&quanta)[kBlock], Value&& value) {
+  constexpr u32 kFew = 6;
+  const u32 block = threadIdx.x;
+  BlockMasks masks;
+  if (fill.is_declared) masks.fill = find_fill(stage, block, fill) & valid;
+  const bool is_all_fill = fill.is_declared && masks.fill == valid;  // any quanta: they are settled later
+  const bool is_fast = quantise_fast(stage, block, by, quanta, masks.reach) && masks.fill == 0 && !is_all_fill;
+  if (__all_sync(kAllLanes, is_fast)) return masks;
+  if (is_all_fill) masks.reach = 0;
+  if (is_fast) store_quanta<T>(stage, block, quanta);  // so that no registers are held meanwhile
+  const u32 others = __ballot_sync(kAllLanes, !is_fast && !is_all_fill);
+  if (count_bits(others) <= kFew) {
+    for (u32 left = others; left != 0; left &= left - 1) {
+      const u32 owner = static_cast<u32>(__ffs(static_cast<int>(left)) - 1);
+      const BlockMasks found = quantise_together(stage, owner, valid, by, fill);
+      if (lane_id() == owner) masks = found;
+    }
+    __syncwarp();
+  } else if (!is_fast && !is_all_fill) {
+    masks = quantise_all(stage, block, valid, by, fill, value);
   }
-  if (masks.fill != 0 || !quantise_fast(stage, block, by, quanta, masks.reach))
-    return quantise_all(stage, block, valid, by, fill, value);
-#pragma unroll
-  for (u32 i = 0; i < 8; ++i)
-    *reinterpret_cast<uint4*>(stage + Stage<T>::piece(block, i)) =
-        uint4{quanta[4 * i], quanta[4 * i + 1], quanta[4 * i + 2], quanta[4 * i + 3]};
+  load_quanta<T>(stage, block, quanta);
   return masks;
 }
 
