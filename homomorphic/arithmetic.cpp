@@ -7,6 +7,9 @@
 
 #include "core/canary.hpp"
 #include "core/fp_environment.hpp"
+#include "core/gpu/gpu.hpp"
+#include "homomorphic/bounds.hpp"
+#include "homomorphic/device_result.hpp"
 
 namespace homz {
 namespace {
@@ -76,19 +79,6 @@ Status check_operands(std::span<const OpenStream> operands) {
   return Status();
 }
 
-// Sums and products of bounds are rounded up, where they are rounded.
-double up(double rounded, double error) {  // `error`: what the rounded result lacks
-  return error > 0 ? std::nextafter(rounded, std::numeric_limits<double>::infinity()) : rounded;
-}
-double add_up(double a, double b) {
-  const double sum = a + b, part = sum - a;
-  return up(sum, (a - (sum - part)) + (b - part));
-}
-double multiply_up(double a, double b) {
-  const double product = a * b;
-  return up(product, std::fma(a, b, -product));
-}
-
 Status check_combination(const Combination& combination, std::size_t operands) {
   if (combination.factors.size() != operands)
     return Status(Code::invalid_argument,
@@ -137,21 +127,51 @@ Status check_buffers(const StreamFootprint& needed, ConstBytes stream, ConstByte
   return Status();
 }
 
+Status require_host(Exec exec) {
+  if (exec.space == Space::host) return Status();
+  return Status(Code::unsupported, "on a GPU streams can be added, subtracted and scaled in this version, with the "
+                                   "caller's memory: use the host for all else");
+}
+
+// Scratch of a device: the ledger, and the codec's.
+ResultLedger* take_ledger(Arena& arena) {
+  return arena.take<ResultLedger>(1);
+}
+
 Result<StreamFootprint> find_footprint(std::span<const OpenStream> operands, Exec exec) {
-  if (exec.space != Space::host)
-    return Status(Code::unsupported, "arithmetic on streams runs on the host in this version");
+  if (exec.space == Space::device) HOMZ_TRY(gpu::ready());
   HOMZ_TRY(check_operands(operands));
   HOMZ_ASSIGN(const CodecArithmetic* const arithmetic, arithmetic_of(operands[0]));
+  if (exec.space == Space::device && !arithmetic->on_device()) return require_host(exec);
   HOMZ_ASSIGN(const Footprint needs,
               arithmetic->footprint(encoding_of(operands[0].header), operands.size(), exec));
-  return StreamFootprint{StreamHeader::kBytes + needs.max_payload, needs.encode_scratch, needs.encode_zeros};
+  StreamFootprint footprint{StreamHeader::kBytes + needs.max_payload, needs.encode_scratch, needs.encode_zeros};
+  if (exec.space == Space::host) return footprint;
+  Arena arena;
+  take_ledger(arena);
+  footprint.scratch_bytes += arena.needed();
+  return footprint;
 }
 
 // Of a field without values: nothing but a header.
-Status copy_empty(const OpenStream& operand, Bytes stream, std::uint64_t* stream_bytes) {
+Status copy_empty(const OpenStream& operand, Bytes stream, std::uint64_t* stream_bytes, Exec exec) {
+  if (exec.space == Space::device) return write_result({operand.header}, nullptr, stream, stream_bytes, exec);
   store(operand.header, stream.first<StreamHeader::kBytes>());
   *stream_bytes = StreamHeader::kBytes;
   return Status();
+}
+
+double bound_of_sum(const Combination& combination, std::span<const OpenStream> operands) {
+  double bound = 0;
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    const double factor = std::abs(static_cast<double>(combination.factors[i]));
+    bound = add_up(bound, multiply_up(factor, operands[i].header.abs_error));
+  }
+  return bound;
+}
+
+Status infinite_bound() {
+  return Status(Code::unsupported, "the bound of the result is not finite");
 }
 
 Status combine_into(const Combination& combination, std::span<const OpenStream> operands, Bytes stream,
@@ -160,34 +180,39 @@ Status combine_into(const Combination& combination, std::span<const OpenStream> 
   HOMZ_ASSIGN(const StreamFootprint needed, find_footprint(operands, exec));
   HOMZ_TRY(check_buffers(needed, stream, scratch, stream_bytes));
   HOMZ_TRY(check_combination(combination, operands.size()));
-  if (operands[0].header.field.count() == 0) return copy_empty(operands[0], stream, stream_bytes);
+  if (operands[0].header.field.count() == 0) return copy_empty(operands[0], stream, stream_bytes, exec);
   HOMZ_ASSIGN(const CodecArithmetic* const arithmetic, arithmetic_of(operands[0]));
   const Encoding encoding = encoding_of(operands[0].header);
-  HOMZ_ASSIGN(const double step, arithmetic->step(encoding, operands[0].payload));
-  double bound = 0;
-  for (std::size_t i = 0; i < operands.size(); ++i) {
-    const double factor = std::abs(static_cast<double>(combination.factors[i]));
-    bound = add_up(bound, multiply_up(factor, operands[i].header.abs_error));
+  HOMZ_ASSIGN(const CodecParams params, arithmetic->with_step(encoding.params, 0));
+  double bound = bound_of_sum(combination, operands);
+  const Bytes payload =
+      stream.subspan(StreamHeader::kBytes, needed.stream_bytes - StreamHeader::kBytes);
+  if (exec.space == Space::device) {
+    if (!std::isfinite(bound)) return infinite_bound();
+    Arena arena(scratch);
+    ResultLedger* const ledger = take_ledger(arena);
+    HOMZ_TRY(arithmetic->combine(encoding, combination, operands, payload, arena.rest(), &ledger->combined,
+                                 device(exec.stream, &ledger->fault)));
+    return write_result({header_with(operands[0], params, bound), bound, combination.scale}, ledger, stream,
+                        stream_bytes, exec);
   }
+  HOMZ_ASSIGN(const double step, arithmetic->step(encoding, operands[0].payload));
   const double missed = std::abs(combination.shift - std::nearbyint(combination.shift / step) * step);
   bound = multiply_up(add_up(bound, missed), combination.scale);
-  if (!std::isfinite(bound)) return Status(Code::unsupported, "the bound of the result is not finite");
-  HOMZ_ASSIGN(const CodecParams params, arithmetic->with_step(encoding.params, 0));
+  if (!std::isfinite(bound)) return infinite_bound();
   Combined combined;
-  HOMZ_TRY(
-      arithmetic->combine(encoding, combination, operands,
-                          stream.subspan(StreamHeader::kBytes, needed.stream_bytes - StreamHeader::kBytes),
-                          scratch, &combined, exec));
+  HOMZ_TRY(arithmetic->combine(encoding, combination, operands, payload, scratch, &combined, exec));
   return finish(header_with(operands[0], params, bound), combined, stream, stream_bytes);
 }
 
 Status extremum_into(Extremum which, const OpenStream& a, const OpenStream& b, Bytes stream, Bytes scratch,
                      std::uint64_t* stream_bytes, Exec exec) {
   HOMZ_TRY(check_arithmetic());
+  HOMZ_TRY(require_host(exec));
   const OpenStream operands[] = {a, b};
   HOMZ_ASSIGN(const StreamFootprint needed, find_footprint(operands, exec));
   HOMZ_TRY(check_buffers(needed, stream, scratch, stream_bytes));
-  if (a.header.field.count() == 0) return copy_empty(a, stream, stream_bytes);
+  if (a.header.field.count() == 0) return copy_empty(a, stream, stream_bytes, exec);
   HOMZ_ASSIGN(const CodecArithmetic* const arithmetic, arithmetic_of(a));
   const Encoding encoding = encoding_of(a.header);
   HOMZ_ASSIGN(const CodecParams params, arithmetic->with_step(encoding.params, 0));
@@ -218,6 +243,7 @@ Result<Compressed> encode_again(const OpenStream& stream, const OpenStream& like
 
 template <class F>
 Result<Compressed> with_memory(std::span<const OpenStream> operands, Exec exec, F&& work) {
+  HOMZ_TRY(require_host(exec));
   HOMZ_ASSIGN(const StreamFootprint needs, combination_footprint(operands, exec));
   Compressed result;
   HOMZ_ASSIGN(result.buffer, Buffer::make(needs.stream_bytes));
@@ -325,6 +351,7 @@ class Alignment {
 Result<CodedOperands> coded_alike(const Registry& registry, std::span<const ConstBytes> streams,
                                   Mismatch mismatch, Exec exec) {
   return no_throw([&]() -> Result<CodedOperands> {
+    HOMZ_TRY(require_host(exec));
     CodedOperands operands;
     for (const ConstBytes each : streams) {
       HOMZ_ASSIGN(const OpenStream open, open_stream(registry, each, exec));
@@ -351,6 +378,7 @@ Status extremum_of_streams(Extremum which, const OpenStream& a, const OpenStream
 
 Result<Moments> moments(const OpenStream& stream, Exec exec) {
   return enter([&]() -> Result<Moments> {
+    HOMZ_TRY(require_host(exec));
     HOMZ_TRY(find_footprint({&stream, 1}, exec).status());
     HOMZ_ASSIGN(const CodecArithmetic* const arithmetic, arithmetic_of(stream));
     if (stream.header.field.count() == 0) return Moments{};
@@ -360,6 +388,7 @@ Result<Moments> moments(const OpenStream& stream, Exec exec) {
 
 Result<double> dot(const OpenStream& a, const OpenStream& b, Exec exec) {
   return enter([&]() -> Result<double> {
+    HOMZ_TRY(require_host(exec));
     const OpenStream operands[] = {a, b};
     HOMZ_TRY(find_footprint(operands, exec).status());
     HOMZ_ASSIGN(const CodecArithmetic* const arithmetic, arithmetic_of(a));

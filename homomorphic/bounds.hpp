@@ -1,0 +1,33 @@
+// Bounds of results: sums and products that are rounded up, where they are rounded. The same numbers on the
+// host and on a device.
+#pragma once
+
+#include <cmath>
+
+#include "core/bits.hpp"
+#include "core/hd.hpp"
+
+namespace homz {
+
+HOMZ_HD inline double fused(double a, double b, double c) {
+#if defined(__CUDA_ARCH__)
+  return __fma_rn(a, b, c);
+#else
+  return std::fma(a, b, c);
+#endif
+}
+
+// `error`: what the rounded result, which is not negative, lacks.
+HOMZ_HD inline double rounded_up(double rounded, double error) {
+  return error > 0 ? value_of<double>(bits_of(rounded) + 1) : rounded;
+}
+HOMZ_HD inline double add_up(double a, double b) {
+  const double sum = a + b, part = sum - a;
+  return rounded_up(sum, (a - (sum - part)) + (b - part));
+}
+HOMZ_HD inline double multiply_up(double a, double b) {
+  const double product = a * b;
+  return rounded_up(product, fused(a, b, -product));
+}
+
+}  // namespace homz
