@@ -1,7 +1,7 @@
 // Measures sums of streams of homcomp on a GPU: GB/s of the values of one operand, what fraction of the copy
 // bandwidth the bytes that must move make up (streams read and written; medians; the copy is measured in the
 // same run), and how much faster that is than decoding both, adding and encoding. usage: gpu_sum_bench [MiB
-// [repeats]]
+// [repeats [data [bound]]]]
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -189,14 +189,15 @@ class Bench {
   double copy_ms_ = 0, encode_ms_ = 0;
 };
 
-int run(std::uint64_t mib, unsigned repeats) {
+int run(std::uint64_t mib, unsigned repeats, std::string_view data, std::string_view bounds) {
   must(gpu::ready());
   Bench bench(mib << 20, repeats);
   for (const Synthetic kind : {Synthetic::normal, Synthetic::walk, Synthetic::smooth}) {
+    if (!data.empty() && data != to_string(kind)) continue;
     bench.put(kind);
     for (const ErrorBound bound : {ErrorBound{BoundMode::absolute, 1e-4}, ErrorBound{BoundMode::relative, 1e-3},
                                    ErrorBound{BoundMode::relative, 1e-2}})
-      bench.measure(kind, bound);
+      if (bounds.empty() || bounds == to_string(bound)) bench.measure(kind, bound);
   }
   return 0;
 }
@@ -208,5 +209,5 @@ int main(int argc, char** argv) {
   const auto number = [&](int at, unsigned otherwise) {
     return argc > at ? static_cast<unsigned>(std::strtoul(argv[at], nullptr, 10)) : otherwise;
   };
-  return homz::run(number(1, 1024), number(2, 9));
+  return homz::run(number(1, 1024), number(2, 9), argc > 3 ? argv[3] : "", argc > 4 ? argv[4] : "");
 }

@@ -34,8 +34,8 @@ struct SumBlock {
   }
 };
 
-// Loops over planes know the number of each when they are compiled, so that planes stay in registers; their
-// bounds are the same in all lanes.
+// Planes come in groups, so that a group is loaded before it is needed. Loops know the number of each plane
+// when they are compiled, so that planes stay in registers; their bounds are the same in all lanes.
 class DevicePlaneSum {
  public:
   // `sum`: holds the planes meanwhile.
@@ -49,16 +49,23 @@ class DevicePlaneSum {
     reach_ += u64{1} << widest;
     const u32 needed = 65 - static_cast<u32>(__clzll(static_cast<long long>(reach_ - 1)));
     const u32 width = needed < kBlock ? needed : kBlock, sign = term.signs() ^ flip;
-    u32 carry = sign, top = 0;
+    u32 carry = sign;
 #pragma unroll
-    for (u32 k = 0; k < kBlock; ++k) {
-      if (k >= width) break;
-      const u32 own = k < width_ ? sum_.planes[k] : top_, other = term.plane(k) ^ sign;
-      top = own ^ other ^ carry;
-      carry = (own & other) | (carry & (own ^ other));
-      sum_.planes[k] = top;
+    for (u32 first = 0; first < kBlock; first += kGroup) {
+      if (first >= width) break;
+      u32 others[kGroup];
+#pragma unroll
+      for (u32 k = 0; k < kGroup; ++k) others[k] = term.plane(first + k);
+      const bool is_new = first >= width_;
+#pragma unroll
+      for (u32 k = 0; k < kGroup; ++k) {
+        const u32 own = is_new ? top_ : sum_.planes[first + k], other = others[k] ^ sign;
+        sum_.planes[first + k] = own ^ other ^ carry;
+        carry = (own & other) | (carry & (own ^ other));
+      }
+      next_top_ = sum_.planes[first + kGroup - 1];
     }
-    top_ = top;
+    top_ = next_top_;
     width_ = width;
   }
 
@@ -68,20 +75,26 @@ class DevicePlaneSum {
     sum_.width = 0;
     u32 carry = top_;
 #pragma unroll
-    for (u32 k = 0; k < kBlock; ++k) {
-      if (k >= width_) break;
-      const u32 bits = sum_.planes[k] ^ top_;
-      sum_.planes[k] = bits ^ carry;
-      carry &= bits;
-      if (sum_.planes[k] != 0) sum_.width = k + 1;
+    for (u32 first = 0; first < kBlock; first += kGroup) {
+      if (first >= width_) break;
+#pragma unroll
+      for (u32 k = first; k < first + kGroup; ++k) {
+        const u32 bits = sum_.planes[k] ^ top_;
+        sum_.planes[k] = bits ^ carry;
+        carry &= bits;
+        if (sum_.planes[k] != 0) sum_.width = k + 1;
+      }
     }
     sum_.most = __reduce_max_sync(kAllLanes, sum_.width);
   }
 
  private:
+  static constexpr u32 kGroup = 4;
+
   SumBlock& sum_;
-  u32 width_ = 0, top_ = 0;  // planes; all planes above them are `top_`, the signs
-  u64 reach_ = 0;            // all sums are below it
+  u32 width_ = 0;  // planes that matter; the others of their group, and all above, are the signs
+  u32 top_ = 0, next_top_ = 0;  // signs
+  u64 reach_ = 0;               // all sums are below it
 };
 
 }  // namespace homz::homcomp::device

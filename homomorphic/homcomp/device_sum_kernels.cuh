@@ -84,17 +84,19 @@ class SumLoop {
     DevicePlaneSum planes(sum);
     SumHead head(shift_);
     bool good = true;
-    for (u32 i = 0; i < call_.count && good; ++i) {
+    u32 i = 0;
+    for (; i < call_.count && good; ++i) {
       const ChunkPlace place = room_.places[slot_][i];
       wait_for_copies();
       note_sums_of(place, i);
       __syncthreads();
-      if (i == 0) {
-        if (is_asked) note_next(query, next);
-        if (threadIdx.x == 0) room_.next = drawn;
-      }
+      if (i + 1 == call_.count) tell_next(query, is_asked, next, drawn);
       if (threadIdx.x == 0) tell_sums(room_.sums, operand(i).chunk_sums + chunk);
       good = add_operand(chunk, next, place, i, head, planes);
+    }
+    if (i < call_.count) {
+      tell_next(query, is_asked, next, drawn);
+      __syncthreads();
     }
     const u32 after_next = room_.next;
     planes.finish();
@@ -102,6 +104,12 @@ class SumLoop {
     return after_next;
   }
 
+  // The places of the next chunk, and the number of the one after it. Late, for they come from afar.
+  __device__ void tell_next(const PlaceQuery<T>& query, bool is_asked, u32 next, u32 drawn) {
+    if (is_asked) note_next(query, next);
+    if (threadIdx.x == 0) room_.next = drawn;
+    if (waiting_ != kNone && lane_id() == 0) seen_ = observe(call_.to.places + waiting_);
+  }
   __device__ void note_next(const PlaceQuery<T>& query, u32 next) const {
     const u32 warp = threadIdx.x / 32;
     note_place(query, next, slot_ ^ 1, warp);
@@ -167,7 +175,8 @@ class SumLoop {
   // Behind it all threads have met since room.out was complete.
   __device__ void copy_waiting() {
     if (waiting_ == kNone) return;
-    SumCopy copy(call_.to.tables, call_.to.places + waiting_);
+    SumCopy copy(call_.to.tables, call_.to.places + waiting_, seen_);
+    seen_ = 0;
     copy.copy(room_.out, waiting_words_);
     copy.note(room_.sums_out);
     copied_ = waiting_;
@@ -200,6 +209,7 @@ class SumLoop {
   const i32 shift_;
   u32 slot_ = 0, parity_ = 0;
   u32 waiting_ = kNone, waiting_words_ = 0, copied_ = kNone;  // chunks
+  u64 seen_ = 0;                                              // of the waiting one's place, in lane 0
 };
 
 // CTAs of a multiprocessor.

@@ -23,13 +23,17 @@ class ValueSum {
 
   __device__ void write() {
     bool good = inspect();
-    with_values_ = any_raw_ || head_.may_overflow();
+    with_quanta_ = any_raw_ || head_.may_overflow();
+    wanted_ = with_quanta_ ? valid_ : 0;
     u32 sum[kBlock];
     if (good) good = add_operands(sum);
-    if (good && has_exact_ && !with_values_) good = add_again(sum);
+    if (good && has_exact_ && !with_quanta_) {
+      wanted_ = block_.exact;
+      good = add_operands(sum);
+    }
     if (!good) return write_nothing();
     range_ = head_.may_overflow() ? 0 : head_.range();
-    if (with_values_) finish_values();
+    if (wanted_ != 0 || with_quanta_) finish_values();
     if (any_raw_) return write_raw();
     SumWriter writer(box_, room_.writer);
     make_block(sum);
@@ -37,8 +41,10 @@ class ValueSum {
     __syncthreads();
     writer.place(head_.orders, sizeof(T));
     if (!writer.is_raw()) return write_coded(writer);
-    if (!with_values_) {
-      add_again(sum);
+    if (!with_quanta_) {
+      with_quanta_ = true;
+      wanted_ = valid_;
+      add_operands(sum);
       finish_values();
     }
     write_raw();
@@ -69,18 +75,13 @@ class ValueSum {
     return good;
   }
 
-  __device__ bool add_again(u32 (&sum)[kBlock]) {
-    with_values_ = true;
-    return add_operands(sum);
-  }
-
-  // Their quanta, to `sum`; and their values, if asked for. Tells whether they are chunks.
+  // Their quanta, to `sum`; and the values that are wanted. Tells whether they are chunks.
   __device__ bool add_operands(u32 (&sum)[kBlock]) {
     block_.fill = block_.exact = 0;
     has_exact_ = false;
 #pragma unroll
     for (u32& number : sum) number = 0;
-    if (with_values_)
+    if (with_quanta_)
       for (u32 i = 0; i < kBlock; ++i) quantum(i) = 0;
     for (u32 i = 0; i < call_.count; ++i) {
       const bool good = room_.places[slot_][i].is_raw ? add_raw(i) : add_coded(i, sum);
@@ -141,7 +142,7 @@ class ValueSum {
     const auto factor = static_cast<u32>(call_.operands[i].factor);
 #pragma unroll
     for (u32 k = 0; k < kBlock; ++k) sum[k] += factor * v[k];
-    if (with_values_) add_values(i, block, coded.from(), v);
+    if (wanted_ != 0) add_values(i, block, coded.from(), v);
     return true;
   }
 
@@ -178,11 +179,12 @@ class ValueSum {
   __device__ void add_values(u32 i, const CodedBlock& block, const u32* from, const u32 (&v)[kBlock]) {
     from += block.values_at() + block.values_before() * kOfValue;
     const long long factor = call_.operands[i].factor;
+    const u32 wanted = wanted_ | block.exact();  // those of fill positions are passed over one by one
 #pragma unroll
     for (u32 k = 0; k < kBlock; ++k) {
-      if ((valid_ >> k & 1) == 0) continue;
+      if ((wanted >> k & 1) == 0) continue;
       const auto own = static_cast<i32>(v[k]);
-      quantum(k) += factor * own;
+      if (with_quanta_) quantum(k) += factor * own;
       T x = restore(own, linear_.step);
       if ((block.exact() >> k & 1) != 0) {
         x = value_at(from);
@@ -200,7 +202,7 @@ class ValueSum {
   __device__ void finish_values() {
     u32 reach = 0;
     for (u32 k = 0; k < kBlock; ++k) {
-      if ((valid_ >> k & 1) == 0) continue;
+      if ((wanted_ >> k & 1) == 0) continue;
       if ((block_.fill >> k & 1) != 0) {
         value(k) = value_of<T>(call_.to.fill.bits);
       } else if ((block_.exact >> k & 1) != 0) {
@@ -247,7 +249,7 @@ class ValueSum {
     *call_.to.tables.size(chunk_) = static_cast<std::uint16_t>(is_raw ? 0 : words);
     publish(call_.to.places + chunk_, kSized | words);
   }
-  __device__ SumCopy copy_of() const { return SumCopy(call_.to.tables, call_.to.places + chunk_); }
+  __device__ SumCopy copy_of() const { return SumCopy(call_.to.tables, call_.to.places + chunk_, 0); }
   __device__ void tell(const SumCopy& copy) const {
     copy.note(room_.sums_out);
     __syncthreads();
@@ -300,8 +302,8 @@ class ValueSum {
   const u32 chunk_, slot_, valid_;
   SumHead head_;
   SumBlock block_;
-  u32 range_ = 0;
-  bool any_raw_ = false, has_exact_ = false, with_values_ = false;
+  u32 range_ = 0, wanted_ = 0;  // values, a mask
+  bool any_raw_ = false, has_exact_ = false, with_quanta_ = false;
 };
 
 }  // namespace homz::homcomp::device

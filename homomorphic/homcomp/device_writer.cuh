@@ -152,11 +152,11 @@ class SumWriter {
 // To the place of a chunk, summing its words.
 class SumCopy {
  public:
-  // All threads call; returns when the place is known.
-  __device__ SumCopy(const Tables& tables, const u64* place) {
-    u64 words = 0;
-    if (lane_id() == 0) words = wait_for_place(place);
-    to_ = reinterpret_cast<u32*>(tables.payload + tables.data) + __shfl_sync(kAllLanes, words, 0);
+  // All threads call; returns when the place is known. `seen`: what was seen of it some time ago, in lane 0.
+  __device__ SumCopy(const Tables& tables, const u64* place, u64 seen) {
+    if (lane_id() == 0 && seen < kPlaced) seen = wait_for_place(place);
+    const u64 words = __shfl_sync(kAllLanes, seen & kWordsMask, 0);
+    to_ = reinterpret_cast<u32*>(tables.payload + tables.data) + words;
   }
 
   __device__ void copy(const u32* from, u32 words) {
