@@ -33,8 +33,8 @@ void must(const Status& status) {
   std::exit(1);
 }
 
-constexpr unsigned kMost = 8;                    // operands
-constexpr std::uint64_t kApart = 1 << 20;        // bytes from the data of one to that of the next
+constexpr unsigned kMost = 8;              // operands
+constexpr std::uint64_t kApart = 1 << 20;  // bytes from the data of one to that of the next
 const std::vector<std::int32_t> kOnes(kMost, 1);
 
 // A stream in device memory.
@@ -51,11 +51,12 @@ class Bench {
         repeats_(repeats),
         data_(must(gpu::Memory::on_device(bytes + kMost * kApart))),
         decoded_(must(gpu::Memory::on_device(bytes))) {
-    copy_ms_ = milliseconds([&] { return gpu::copy(data_.bytes().first(bytes_), decoded_.bytes(), queue()); });
+    copy_ms_ =
+        milliseconds([&] { return gpu::copy(data_.bytes().first(bytes_), decoded_.bytes(), queue()); });
     fmt::print("{}, {} MiB of f32, copy {:.0f} GB/s read and written\n", must(gpu::name()), bytes >> 20,
                2e-6 * static_cast<double>(bytes) / copy_ms_);
-    fmt::print("{:7} {:9} {:>6} {:>6} | {:>8} {:>8} {:>8} {:>7} | {:>8} {:>8} {:>7}\n", "data", "bound", "ratio",
-               "sum's", "a+b ms", "GB/s", "of floor", "faster", "8-way ms", "of floor", "7 pairs");
+    fmt::print("{:7} {:9} {:>6} {:>6} | {:>8} {:>8} {:>8} {:>7} | {:>8} {:>8} {:>7}\n", "data", "bound",
+               "ratio", "sum's", "a+b ms", "GB/s", "of floor", "faster", "8-way ms", "of floor", "7 pairs");
   }
 
   void put(Synthetic kind) {
@@ -94,12 +95,12 @@ class Bench {
     const auto of_floor = [&](std::uint64_t moved, double ms) {
       return 100 * (static_cast<double>(moved) / (2 * size) * copy_ms_) / ms;
     };
-    fmt::print("{:7} {:9} {:6.2f} {:6.2f} | {:8.3f} {:8.0f} {:6.0f} % {:6.1f}x | {:8.3f} {:6.0f} % {:6.2f}x\n",
-               to_string(kind), to_string(bound), size / static_cast<double>(operands[0].bytes),
-               size / static_cast<double>(pair.bytes), pair_ms, size / pair_ms * 1e-6,
-               of_floor(operands[0].bytes + operands[1].bytes + pair.bytes, pair_ms),
-               (decode_ms + add_ms + encode_ms) / pair_ms, all_ms, of_floor(all_bytes, all_ms),
-               pairs_ms / all_ms);
+    fmt::print(
+        "{:7} {:9} {:6.2f} {:6.2f} | {:8.3f} {:8.0f} {:6.0f} % {:6.1f}x | {:8.3f} {:6.0f} % {:6.2f}x\n",
+        to_string(kind), to_string(bound), size / static_cast<double>(operands[0].bytes),
+        size / static_cast<double>(pair.bytes), pair_ms, size / pair_ms * 1e-6,
+        of_floor(operands[0].bytes + operands[1].bytes + pair.bytes, pair_ms),
+        (decode_ms + add_ms + encode_ms) / pair_ms, all_ms, of_floor(all_bytes, all_ms), pairs_ms / all_ms);
     std::fflush(stdout);
   }
 
@@ -148,9 +149,8 @@ class Bench {
     const StreamFootprint needs = must(footprint(compression, exec()));
     gpu::Memory out = must(gpu::Memory::on_device(needs.stream_bytes));
     gpu::Memory scratch = must(gpu::Memory::on_device(needs.scratch_bytes));
-    encode_ms_ = milliseconds([&] {
-      return encode_stream(compression, part(i), out.bytes(), scratch.bytes(), size(), exec());
-    });
+    encode_ms_ = milliseconds(
+        [&] { return encode_stream(compression, part(i), out.bytes(), scratch.bytes(), size(), exec()); });
     return keep(out);
   }
   double step_of(const Stored& stored) {
@@ -173,9 +173,8 @@ class Bench {
     const StreamFootprint needs = must(combination_footprint(operands, exec()));
     gpu::Memory out = must(gpu::Memory::on_device(needs.stream_bytes));
     gpu::Memory scratch = must(gpu::Memory::on_device(needs.scratch_bytes));
-    ms = milliseconds([&] {
-      return combine_streams(combination, operands, out.bytes(), scratch.bytes(), size(), exec());
-    });
+    ms = milliseconds(
+        [&] { return combine_streams(combination, operands, out.bytes(), scratch.bytes(), size(), exec()); });
     check_fault();
     return keep(out);
   }
@@ -195,8 +194,9 @@ int run(std::uint64_t mib, unsigned repeats, std::string_view data, std::string_
   for (const Synthetic kind : {Synthetic::normal, Synthetic::walk, Synthetic::smooth}) {
     if (!data.empty() && data != to_string(kind)) continue;
     bench.put(kind);
-    for (const ErrorBound bound : {ErrorBound{BoundMode::absolute, 1e-4}, ErrorBound{BoundMode::relative, 1e-3},
-                                   ErrorBound{BoundMode::relative, 1e-2}})
+    for (const ErrorBound bound :
+         {ErrorBound{BoundMode::absolute, 1e-4}, ErrorBound{BoundMode::relative, 1e-3},
+          ErrorBound{BoundMode::relative, 1e-2}})
       if (bounds.empty() || bounds == to_string(bound)) bench.measure(kind, bound);
   }
   return 0;

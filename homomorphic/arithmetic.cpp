@@ -128,14 +128,10 @@ Status check_buffers(const StreamFootprint& needed, ConstBytes stream, ConstByte
 }
 
 Status require_host(Exec exec) {
-  if (exec.space == Space::host) return Status();
-  return Status(Code::unsupported, "on a GPU streams can be added, subtracted and scaled in this version, with the "
-                                   "caller's memory: use the host for all else");
-}
-
-// Scratch of a device: the ledger, and the codec's.
-ResultLedger* take_ledger(Arena& arena) {
-  return arena.take<ResultLedger>(1);
+  return exec.space == Space::host ? Status()
+                                   : Status(Code::unsupported,
+                                            "on a GPU there are linear combinations in the "
+                                            "caller's memory only: use the host");
 }
 
 Result<StreamFootprint> find_footprint(std::span<const OpenStream> operands, Exec exec) {
@@ -145,7 +141,8 @@ Result<StreamFootprint> find_footprint(std::span<const OpenStream> operands, Exe
   if (exec.space == Space::device && !arithmetic->on_device()) return require_host(exec);
   HOMZ_ASSIGN(const Footprint needs,
               arithmetic->footprint(encoding_of(operands[0].header), operands.size(), exec));
-  StreamFootprint footprint{StreamHeader::kBytes + needs.max_payload, needs.encode_scratch, needs.encode_zeros};
+  StreamFootprint footprint{StreamHeader::kBytes + needs.max_payload, needs.encode_scratch,
+                            needs.encode_zeros};
   if (exec.space == Space::host) return footprint;
   Arena arena;
   take_ledger(arena);
@@ -159,15 +156,6 @@ Status copy_empty(const OpenStream& operand, Bytes stream, std::uint64_t* stream
   store(operand.header, stream.first<StreamHeader::kBytes>());
   *stream_bytes = StreamHeader::kBytes;
   return Status();
-}
-
-double bound_of_sum(const Combination& combination, std::span<const OpenStream> operands) {
-  double bound = 0;
-  for (std::size_t i = 0; i < operands.size(); ++i) {
-    const double factor = std::abs(static_cast<double>(combination.factors[i]));
-    bound = add_up(bound, multiply_up(factor, operands[i].header.abs_error));
-  }
-  return bound;
 }
 
 Status infinite_bound() {
@@ -185,8 +173,7 @@ Status combine_into(const Combination& combination, std::span<const OpenStream> 
   const Encoding encoding = encoding_of(operands[0].header);
   HOMZ_ASSIGN(const CodecParams params, arithmetic->with_step(encoding.params, 0));
   double bound = bound_of_sum(combination, operands);
-  const Bytes payload =
-      stream.subspan(StreamHeader::kBytes, needed.stream_bytes - StreamHeader::kBytes);
+  const Bytes payload = stream.subspan(StreamHeader::kBytes, needed.stream_bytes - StreamHeader::kBytes);
   if (exec.space == Space::device) {
     if (!std::isfinite(bound)) return infinite_bound();
     Arena arena(scratch);

@@ -6,6 +6,7 @@
 
 #include "core/bits.hpp"
 #include "core/hd.hpp"
+#include "homomorphic/codec_arithmetic.hpp"
 
 namespace homz {
 
@@ -28,6 +29,15 @@ HOMZ_HD inline double add_up(double a, double b) {
 HOMZ_HD inline double multiply_up(double a, double b) {
   const double product = a * b;
   return rounded_up(product, fused(a, b, -product));
+}
+
+inline double bound_of_sum(const Combination& combination, std::span<const OpenStream> operands) {
+  double bound = 0;
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    const double factor = std::abs(static_cast<double>(combination.factors[i]));
+    bound = add_up(bound, multiply_up(factor, operands[i].header.abs_error));
+  }
+  return bound;
 }
 
 }  // namespace homz

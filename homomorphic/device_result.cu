@@ -1,10 +1,10 @@
-#include "homomorphic/device_result.hpp"
-
+// The kernels that complete the header of a result.
 #include <cstring>
 
 #include "core/gpu/check.cuh"
 #include "core/gpu/header.cuh"
 #include "homomorphic/bounds.hpp"
+#include "homomorphic/device_result.hpp"
 
 namespace homz {
 namespace {
@@ -18,7 +18,8 @@ __global__ void complete(gpu::HeaderWords header, const ResultLedger* ledger, do
                          std::byte* stream, std::uint64_t* stream_bytes, std::uint32_t* fault) {
   std::uint32_t verdict = ledger->fault;
   const double all = bound_of(ledger->combined, bound, scale);
-  if (verdict == 0 && !(all <= 0x1.fffffffffffffp1023)) verdict = static_cast<std::uint32_t>(Code::unsupported);
+  if (verdict == 0 && !(all <= 0x1.fffffffffffffp1023))
+    verdict = static_cast<std::uint32_t>(Code::unsupported);
   if (fault != nullptr) *fault = verdict;
   if (verdict == 0) {
     auto* const base = reinterpret_cast<std::byte*>(header.words);

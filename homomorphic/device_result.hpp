@@ -11,6 +11,9 @@ struct ResultLedger {
   Combined combined;
   std::uint32_t fault = 0;
 };
+inline ResultLedger* take_ledger(Arena& arena) {  // in front of the codec's scratch
+  return arena.take<ResultLedger>(1);
+}
 
 struct ResultTask {
   StreamHeader header;  // complete, but for the bound and what the ledger tells
@@ -19,8 +22,8 @@ struct ResultTask {
 };
 
 #if HOMZ_CUDA
-// `ledger` is nullptr for a field without values, whose header is complete. A stream that must not be used (fault
-// not 0) has *stream_bytes 0 and no header.
+// `ledger` is nullptr for a field without values, whose header is complete. A stream that must not be used
+// (fault not 0) has *stream_bytes 0 and no header.
 Status write_result(const ResultTask& task, const ResultLedger* ledger, Bytes stream,
                     std::uint64_t* stream_bytes, Exec exec);
 #else

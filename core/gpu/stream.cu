@@ -50,11 +50,13 @@ Status encode_values(const EncodeTask& task, ConstBytes data, Bytes stream, Byte
   Arena arena(scratch);
   const EncodeSpace space(arena, task.header.field);
   const Values<T> values = values_of<T>(task, data);
+  Values<T> searched = values;
+  if (task.encoding.always_coded) searched.count = 0;  // nothing is constant then
   auto* const cleared = reinterpret_cast<uint4*>(arena.rest().data());
   const std::uint64_t zeros = ceil_div<std::uint64_t>(task.zeros, sizeof(uint4));
   begin<T><<<grid_of(ceil_div<std::uint64_t>(zeros, 4 * kThreads), 1), kThreads, 0, exec.stream>>>(
-      values, space.ledger, space.runs, cleared, zeros);
-  if (values.count > kSmall)
+      searched, space.ledger, space.runs, cleared, zeros);
+  if (searched.count > kSmall)
     search_constant<T>
         <<<grid_of(values.segments(), kWaves), kThreads, 0, exec.stream>>>(values, space.ledger, space.runs);
   HOMZ_TRY(launched("looking for a constant field"));

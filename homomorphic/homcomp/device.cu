@@ -48,8 +48,8 @@ Result<Offer> ask_device() {
   HOMZ_TRY(gpu::status_of(cudaGetDevice(&device), "no device"));
   HOMZ_TRY(gpu::status_of(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device),
                           "no device"));
-  HOMZ_TRY(gpu::status_of(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device),
-                          "no device"));
+  HOMZ_TRY(
+      gpu::status_of(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device), "no device"));
   HOMZ_TRY(gpu::status_of(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kShared),
                           "no shared memory for sums"));
   HOMZ_TRY(
@@ -138,7 +138,7 @@ SumCall<T> call_of(const Encoding& encoding, const Grid& grid, const Layout& lay
   call.to.chunk_sums = own.sums_of_result;
   call.to.call = own.call;
   call.to.encoded = &combined->encoded;
-  call.to.count = ~u64{0} / sizeof(T);  // so that no payload is too large
+  call.to.most = ~u64{0};  // no payload is too large
   call.operands = own.operands;
   call.state = own.state;
   call.rooms = own.rooms;

@@ -86,7 +86,9 @@ class CodedBlock {
  private:
   // Reads anywhere in the head's largest extent stay within shared memory; what is behind the chunk's end is
   // found out afterwards.
-  __device__ u32 byte_at(u32 at) const { return reinterpret_cast<const unsigned char*>(coded_)[at]; }
+  __device__ u32 byte_at(u32 at) const {
+    return reinterpret_cast<const unsigned char*>(coded_)[at];
+  }
 
   // Of the bits of all bitmaps, and of those that belong to warps in front of this one.
   __device__ void count_codes(u32 bitmaps_at, u32 top, u32& all, u32& before) const {

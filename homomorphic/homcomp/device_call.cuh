@@ -62,8 +62,8 @@ struct BlockRoom {  // of CodedBlock
 
 struct WriterRoom {  // of SumWriter
   struct Totals {
-    u32 parts;  // words, from bit 13 on sparse magnitude bytes
-    u32 signs;  // of sparse blocks, from bit 16 on exact values
+    u32 parts;            // words, from bit 13 on sparse magnitude bytes
+    u32 signs;            // of sparse blocks, from bit 16 on exact values
     u32 coded, all_fill;  // masks of blocks: with a code other than zero, with that of all fill
   };
   Totals totals[kWarps];

@@ -39,7 +39,11 @@ struct SumBlock {
 class DevicePlaneSum {
  public:
   // `sum`: holds the planes meanwhile.
-  __device__ explicit DevicePlaneSum(SumBlock& sum) : sum_(sum) { sum.fill = sum.exact = 0; }
+  __device__ explicit DevicePlaneSum(SumBlock& sum) : sum_(sum) {
+    sum.fill = sum.exact = 0;
+#pragma unroll
+    for (u32& plane : sum.planes) plane = 0;
+  }
 
   // `flip`: all ones to subtract, else 0.
   __device__ void add(const CodedBlock& term, u32 flip) {
@@ -92,7 +96,7 @@ class DevicePlaneSum {
   static constexpr u32 kGroup = 4;
 
   SumBlock& sum_;
-  u32 width_ = 0;  // planes that matter; the others of their group, and all above, are the signs
+  u32 width_ = 0;               // planes that matter; the others of their group, and all above, are the signs
   u32 top_ = 0, next_top_ = 0;  // signs
   u64 reach_ = 0;               // all sums are below it
 };

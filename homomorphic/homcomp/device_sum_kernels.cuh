@@ -7,9 +7,13 @@
 namespace homz::homcomp::device {
 
 // The loop of a CTA over chunks. Their operands come to shared memory one after the other, each while the one
-// before it is worked on; a chunk of the result goes to its place when the next one is complete. Tickets count
-// from 1: whoever draws 0 adds up sizes instead.
-template <class T, bool kFlat>
+// before it is worked on; a chunk of the result goes to its place when the next one is complete. Tickets
+// count from 1: whoever draws 0 adds up sizes instead.
+//
+// The loop begins without the code for chunks that are added by value, and goes on with it (`kMixed`) from
+// the first such chunk on: were it called from within the loop, registers would be kept in memory across
+// that.
+template <class T, bool kFlat, bool kMixed>
 class SumLoop {
  public:
   __device__ SumLoop(const SumCall<T>& call, SumRoom<T>& room)
@@ -20,21 +24,51 @@ class SumLoop {
     if (chunk == kAdder) return add_up();
     if (chunk >= chunks()) return;
     for (u32 i = threadIdx.x / 32; i < call_.count; i += kWarps) note_place(ask(chunk, i), chunk, 0, i);
-    u32 next = first_ticket();
+    const u32 next = first_ticket();
     fetch(chunk, 0, 0);
+    run(chunk, next);
+  }
+
+  // From a chunk that is added by value on.
+  __device__ void go_on(u32 chunk, u32 next, u32 after_next, u32 slot) {
+    slot_ = slot;
+    write_by_values(chunk, next);
+    slot_ ^= 1;
+    run(next, after_next);
+  }
+
+ private:
+  static constexpr u32 kAdder = ~0u, kNone = ~0u;
+
+  // To the last chunk.
+  __device__ void run(u32 chunk, u32 next) {
     for (; chunk < chunks(); slot_ ^= 1) {
-      const u32 after_next = step(chunk, next);
+      u32 after_next;
+      const bool is_written = step(chunk, next, after_next);
+      if (!is_written) {
+        finish_copies();
+        if constexpr (!kMixed) return go_on_mixed(call_, room_, chunk, next, after_next, slot_);
+        write_by_values(chunk, next);
+      }
       chunk = next;
       next = after_next;
     }
+    finish_copies();
+  }
+
+  // All that is under way.
+  __device__ void finish_copies() {
+    wait_for_copies();
     __syncthreads();
     copy_waiting();
     __syncthreads();
     tell_copied();
   }
 
- private:
-  static constexpr u32 kAdder = ~0u, kNone = ~0u;
+  __device__ static __noinline__ void go_on_mixed(const SumCall<T>& call, SumRoom<T>& room, u32 chunk,
+                                                  u32 next, u32 after_next, u32 slot) {
+    SumLoop<T, kFlat, true>(call, room).go_on(chunk, next, after_next, slot);
+  }
 
   __device__ u32 chunks() const { return call_.to.grid.chunks; }
   __device__ const DecodeCall<T>& operand(u32 i) const { return call_.operands[i].from; }
@@ -73,8 +107,8 @@ class SumLoop {
     if (place.is_good) CodedWords<T>(operand(i), place).fetch(room_.stages[parity_]);
   }
 
-  // ---- A chunk. Returns the one after the next.
-  __device__ u32 step(u32 chunk, u32 next) {
+  // ---- A chunk. Tells whether it could be added as planes, and the number of the one after the next.
+  __device__ bool step(u32 chunk, u32 next, u32& after_next) {
     const u32 warp = threadIdx.x / 32;
     const bool is_asked = next < chunks() && warp < call_.count;
     PlaceQuery<T> query(operand(is_asked ? warp : 0));
@@ -98,10 +132,9 @@ class SumLoop {
       tell_next(query, is_asked, next, drawn);
       __syncthreads();
     }
-    const u32 after_next = room_.next;
+    after_next = room_.next;
     planes.finish();
-    if (!good || !write(chunk, head, sum)) write_by_values(chunk, next);
-    return after_next;
+    return good && write(chunk, head, sum);
   }
 
   // The places of the next chunk, and the number of the one after it. Late, for they come from afar.
@@ -188,13 +221,8 @@ class SumLoop {
     copied_ = kNone;
   }
 
-  // Once more, for itself.
+  // Once more, alone.
   __device__ void write_by_values(u32 chunk, u32 next) {
-    wait_for_copies();
-    __syncthreads();
-    copy_waiting();
-    __syncthreads();
-    tell_copied();
     write_values(call_, room_, chunk, slot_);
     fetch(next, slot_ ^ 1, 0);
   }
@@ -224,7 +252,7 @@ __global__ void __launch_bounds__(kThreads, kSummingCtas<T>)
   extern __shared__ uint4 memory[];
   let_next_start();
   wait_for_last();
-  SumLoop<T, kFlat>(call, *reinterpret_cast<SumRoom<T>*>(memory)).run();
+  SumLoop<T, kFlat, false>(call, *reinterpret_cast<SumRoom<T>*>(memory)).run();
 }
 
 // ---- In front of it
@@ -291,7 +319,9 @@ __global__ void __launch_bounds__(1024)
 
 template <class T>
 __device__ inline bool has_first_step(const SumCall<T>& call, u32 i) {
-  const auto step = [&](u32 k) { return *reinterpret_cast<const u64*>(call.operands[k].from.tables.payload); };
+  const auto step = [&](u32 k) {
+    return *reinterpret_cast<const u64*>(call.operands[k].from.tables.payload);
+  };
   return step(i) == step(0);
 }
 

@@ -94,7 +94,9 @@ class ValueSum {
     return true;
   }
 
-  __device__ const DecodeCall<T>& operand(u32 i) const { return call_.operands[i].from; }
+  __device__ const DecodeCall<T>& operand(u32 i) const {
+    return call_.operands[i].from;
+  }
 
   // The words of an operand's chunk to shared memory, and their sums.
   __device__ void fetch(const CodedWords<T>& coded, u32 i) {
@@ -167,8 +169,12 @@ class ValueSum {
 
   // ---- Values
 
-  __device__ long long& quantum(u32 k) const { return own_.quanta[k * kThreads + threadIdx.x]; }
-  __device__ T& value(u32 k) const { return own_.values[k * kThreads + threadIdx.x]; }
+  __device__ long long& quantum(u32 k) const {
+    return own_.quanta[k * kThreads + threadIdx.x];
+  }
+  __device__ T& value(u32 k) const {
+    return own_.values[k * kThreads + threadIdx.x];
+  }
 
   // Operands add up in order; the first is not added to a 0, which would lose the sign of a -0.
   __device__ void add_value(u32 i, u32 k, T x) {
@@ -249,7 +255,9 @@ class ValueSum {
     *call_.to.tables.size(chunk_) = static_cast<std::uint16_t>(is_raw ? 0 : words);
     publish(call_.to.places + chunk_, kSized | words);
   }
-  __device__ SumCopy copy_of() const { return SumCopy(call_.to.tables, call_.to.places + chunk_, 0); }
+  __device__ SumCopy copy_of() const {
+    return SumCopy(call_.to.tables, call_.to.places + chunk_, 0);
+  }
   __device__ void tell(const SumCopy& copy) const {
     copy.note(room_.sums_out);
     __syncthreads();

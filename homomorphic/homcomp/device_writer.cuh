@@ -67,7 +67,7 @@ class SumWriter {
   __device__ bool is_raw() const { return is_raw_; }  // since it would not be smaller
   __device__ u32 words() const { return words_; }
   __device__ u32 words_without_values() const { return main_words_ + sparse_words_; }
-  __device__ u32 exact() const { return exact_; }  // values of the chunk
+  __device__ u32 exact() const { return exact_; }                // values of the chunk
   __device__ u32 exact_before() const { return exact_before_; }  // of blocks in front
 
   // All but the exact values. The chunk is complete when all threads have met.
@@ -100,8 +100,8 @@ class SumWriter {
     const u32 warp = threadIdx.x / 32, lane = lane_id();
     const u32 left = blocks_ > 32 * lane ? blocks_ - 32 * lane : 0;
     const u32 blocks = lane >= kWarps || left == 0 ? 0 : left >= 32 ? ~0u : (1u << left) - 1;
-    const u32 kinds = __reduce_add_sync(
-        kAllLanes, count_bits(totals.all_fill) | count_bits(blocks & ~totals.coded) << 16);
+    const u32 kinds =
+        __reduce_add_sync(kAllLanes, count_bits(totals.all_fill) | count_bits(blocks & ~totals.coded) << 16);
     is_else_fill_ = (kinds & 0xffff) > kinds >> 16;
     const u32 coded = is_else_fill_ ? blocks & ~totals.all_fill : totals.coded;
     const u32 count = count_bits(coded);
@@ -174,7 +174,9 @@ class SumCopy {
     if constexpr (sizeof(T) == 8) put(at + 1, static_cast<u32>(bits >> 32));
   }
   // To shared memory: to be told when the CTA has met.
-  __device__ void note(WordSums* of_warps) const { note_sums(sums_, of_warps); }
+  __device__ void note(WordSums* of_warps) const {
+    note_sums(sums_, of_warps);
+  }
 
  private:
   u32* to_;

@@ -33,8 +33,7 @@ class HomcompArithmetic final : public CodecArithmetic {
 
   Result<Footprint> footprint(const Encoding& encoding, std::size_t operands, Exec exec) const override {
     HOMZ_ASSIGN(const homcomp::Plan plan, homcomp::plan_of(encoding));
-    if (exec.space == Space::device)
-      return homcomp::combine_footprint_on_device(encoding, plan, operands);
+    if (exec.space == Space::device) return homcomp::combine_footprint_on_device(encoding, plan, operands);
     return homcomp::combine_footprint(encoding, plan, homcomp::sum_kernels(), operands, exec.threads);
   }
 

@@ -115,8 +115,8 @@ void check(const Terms& terms, const std::vector<Stream>& streams, const std::st
       << made.status.message() << "; host: " << expected.status.message();
   ASSERT_EQ(made.bytes.size(), expected.bytes.size());
   const auto differs = std::ranges::mismatch(made.bytes, expected.bytes);
-  ASSERT_TRUE(made.bytes == expected.bytes) << "first difference at byte "
-                                            << differs.in1 - made.bytes.begin();
+  ASSERT_TRUE(made.bytes == expected.bytes)
+      << "first difference at byte " << differs.in1 - made.bytes.begin();
 }
 
 // The samples in turn, as many as there are factors.
@@ -200,7 +200,8 @@ TEST(GpuSum, EverySizeOfALine) {
 TEST(GpuSum, ManyChunksOfEachKind) {
   HOMZ_NEEDS_GPU();
   for (const Dtype dtype : {Dtype::f32, Dtype::f64})
-    for (const auto& extents : std::vector<std::vector<std::uint64_t>>{{3000000}, {1500, 1400}, {100, 130, 150}}) {
+    for (const auto& extents :
+         std::vector<std::vector<std::uint64_t>>{{3000000}, {1500, 1400}, {100, 130, 150}}) {
       std::vector<Sample> samples;
       for (const std::string_view input : {"walk", "normal", "sine"})
         samples.push_back(make_sample(input, dtype, extents));
@@ -234,7 +235,8 @@ TEST(GpuSum, AtAnyAlignment) {
   HOMZ_NEEDS_GPU();
   const std::vector<Sample> samples = {make_sample("walk", Dtype::f32, {50000})};
   for (unsigned misalign = 0; misalign < 32; misalign += 8)
-    for (const int poison : {0, 0xff}) check(kTerms[6], samples, 0.01, 0.01, 0, {misalign, std::byte(poison)});
+    for (const int poison : {0, 0xff})
+      check(kTerms[6], samples, 0.01, 0.01, 0, {misalign, std::byte(poison)});
 }
 
 TEST(GpuSum, NamesSharedStepsThatDiffer) {
@@ -256,6 +258,25 @@ TEST(GpuSum, OfNoValues) {
   check(kTerms[0], {stream, stream}, "no values");
 }
 
+// Constant fields and noise, too, so that there are quanta to add.
+TEST(GpuSum, EncodesAllDataIfAsked) {
+  HOMZ_NEEDS_GPU();
+  const std::vector<float> constant(5000, 2.5f);
+  std::vector<Sample> samples = {sample_of("constant", constant), make_sample("walk", Dtype::f32, {9001})};
+  for (const std::string_view input : input_names())
+    samples.push_back(make_sample(input, Dtype::f64, {67, 141}));
+  for (const Sample& sample : samples)
+    for (const double bound : {1e-9, 1e-3}) {
+      SCOPED_TRACE(testing::Message() << sample.name << ", bound " << bound);
+      Compression compression = compression_of("homcomp", sample, bound);
+      compression.always_coded = true;
+      const Outcome made = gpu_encode(compression, sample.bytes());
+      const auto expected = compress_resolved(compression, sample.bytes(), host());
+      ASSERT_TRUE(made.status.ok() && expected.ok()) << made.status.message();
+      ASSERT_TRUE(std::ranges::equal(made.bytes, expected->stream()));
+    }
+}
+
 // Whatever is wrong: no fault of the device, no write outside, and no other verdict than the host's.
 TEST(GpuSum, RefusesDamagedOperands) {
   HOMZ_NEEDS_GPU();
@@ -266,10 +287,12 @@ TEST(GpuSum, RefusesDamagedOperands) {
       const Stream good = coded("homcomp:step=0.01", sample, 0.01);
       for (unsigned round = 0; round < 90; ++round) {
         Stream bad = good;
-        const std::size_t reach = round % 3 == 0 ? std::min<std::size_t>(good.size() - 128, 400) : good.size() - 128;
+        const std::size_t reach =
+            round % 3 == 0 ? std::min<std::size_t>(good.size() - 128, 400) : good.size() - 128;
         for (unsigned flips = 1 + random() % 3; flips != 0; --flips)
           bad[128 + random() % reach] ^= static_cast<std::byte>(1u << random() % 8);
-        if (round % 2 == 1) fix_homcomp_payload(sample.field, static_cast<unsigned>(extents.size()), bad, 128);
+        if (round % 2 == 1)
+          fix_homcomp_payload(sample.field, static_cast<unsigned>(extents.size()), bad, 128);
         const std::vector<std::int32_t> factors = {1, round % 4 < 2 ? 1 : 3};
         const Outcome expected = host_sum({factors}, {good, bad});
         const Outcome made = gpu_sum({factors}, {good, bad});
