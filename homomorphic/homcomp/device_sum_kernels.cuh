@@ -30,8 +30,9 @@ class SumLoop {
   }
 
   // From a chunk that is added by value on.
-  __device__ void go_on(u32 chunk, u32 next, u32 after_next, u32 slot) {
+  __device__ void go_on(u32 chunk, u32 next, u32 after_next, u32 slot, bool has_exact) {
     slot_ = slot;
+    has_exact_ = has_exact;
     write_by_values(chunk, next);
     slot_ ^= 1;
     run(next, after_next);
@@ -47,7 +48,7 @@ class SumLoop {
       const bool is_written = step(chunk, next, after_next);
       if (!is_written) {
         finish_copies();
-        if constexpr (!kMixed) return go_on_mixed(call_, room_, chunk, next, after_next, slot_);
+        if constexpr (!kMixed) return go_on_mixed(call_, room_, chunk, next, after_next, slot_, has_exact_);
         write_by_values(chunk, next);
       }
       chunk = next;
@@ -66,8 +67,8 @@ class SumLoop {
   }
 
   __device__ static __noinline__ void go_on_mixed(const SumCall<T>& call, SumRoom<T>& room, u32 chunk,
-                                                  u32 next, u32 after_next, u32 slot) {
-    SumLoop<T, kFlat, true>(call, room).go_on(chunk, next, after_next, slot);
+                                                  u32 next, u32 after_next, u32 slot, bool has_exact) {
+    SumLoop<T, kFlat, true>(call, room).go_on(chunk, next, after_next, slot, has_exact);
   }
 
   __device__ u32 chunks() const { return call_.to.grid.chunks; }
@@ -175,7 +176,8 @@ class SumLoop {
       fetch(chunk, slot_, i + 1);
     else
       fetch(next, slot_ ^ 1, 0);
-    if (!good || block.has_exact()) return false;
+    has_exact_ = good && block.has_exact();
+    if (!good || has_exact_) return false;
     const i32 factor = call_.operands[i].factor;
     head.add(block.orders(), block.range(), factor, i == 0);
     if (head.differ || head.may_overflow() || !block.read_masks(sizeof(T) / 4)) return false;
@@ -223,12 +225,12 @@ class SumLoop {
 
   // Once more, alone.
   __device__ void write_by_values(u32 chunk, u32 next) {
-    write_values(call_, room_, chunk, slot_);
+    write_values(call_, room_, chunk, slot_, has_exact_);
     fetch(next, slot_ ^ 1, 0);
   }
   __device__ static __noinline__ void write_values(const SumCall<T>& call, SumRoom<T>& room, u32 chunk,
-                                                   u32 slot) {
-    ValueSum<T, kFlat>(call, room, room.boxes[slot], chunk, slot).write();
+                                                   u32 slot, bool has_exact) {
+    ValueSum<T, kFlat>(call, room, room.boxes[slot], chunk, slot).write(has_exact);
     __syncthreads();
   }
 
@@ -236,6 +238,7 @@ class SumLoop {
   SumRoom<T>& room_;
   const i32 shift_;
   u32 slot_ = 0, parity_ = 0;
+  bool has_exact_ = false;                                    // why planes do not do
   u32 waiting_ = kNone, waiting_words_ = 0, copied_ = kNone;  // chunks
   u64 seen_ = 0;                                              // of the waiting one's place, in lane 0
 };

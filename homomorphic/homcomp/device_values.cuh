@@ -21,13 +21,16 @@ class ValueSum {
         valid_(box.valid(threadIdx.x)),
         head_(linear_.shift) {}
 
-  __device__ void write() {
+  // `has_exact`: some operand is known to have values without quanta.
+  __device__ void write(bool has_exact) {
     bool good = inspect();
     with_quanta_ = any_raw_ || head_.may_overflow();
     wanted_ = with_quanta_ ? valid_ : 0;
+    only_masks_ = has_exact && !with_quanta_;
     u32 sum[kBlock];
     if (good) good = add_operands(sum);
-    if (good && has_exact_ && !with_quanta_) {
+    only_masks_ = false;
+    if (good && !with_quanta_ && (has_exact || has_exact_)) {
       wanted_ = block_.exact;
       good = add_operands(sum);
     }
@@ -75,7 +78,7 @@ class ValueSum {
     return good;
   }
 
-  // Their quanta, to `sum`; and the values that are wanted. Tells whether they are chunks.
+  // Their masks; their quanta, to `sum`; and the values that are wanted. Tells whether they are chunks.
   __device__ bool add_operands(u32 (&sum)[kBlock]) {
     block_.fill = block_.exact = 0;
     has_exact_ = false;
@@ -91,6 +94,7 @@ class ValueSum {
       }
     }
     block_.exact &= ~block_.fill;
+    has_sums_ = true;
     return true;
   }
 
@@ -98,14 +102,14 @@ class ValueSum {
     return call_.operands[i].from;
   }
 
-  // The words of an operand's chunk to shared memory, and their sums.
+  // The words of an operand's chunk to shared memory, and their sums, the first time.
   __device__ void fetch(const CodedWords<T>& coded, u32 i) {
     __syncthreads();  // of what was there before
     coded.fetch(room_.stages[0]);
     wait_for_copies();
-    note_sums(coded.sum(room_.stages[0]), room_.sums);
+    if (!has_sums_) note_sums(coded.sum(room_.stages[0]), room_.sums);
     __syncthreads();
-    if (threadIdx.x == 0) tell_sums(room_.sums, operand(i).chunk_sums + chunk_);
+    if (threadIdx.x == 0 && !has_sums_) tell_sums(room_.sums, operand(i).chunk_sums + chunk_);
   }
 
   __device__ bool add_raw(u32 i) {
@@ -138,6 +142,7 @@ class ValueSum {
     block_.fill |= block.fill();
     block_.exact |= block.exact();
     has_exact_ |= block.has_exact();
+    if (only_masks_) return true;
     u32 v[kBlock];
     block.read_residuals(v);
     sum_up(block.orders(), v);
@@ -312,6 +317,7 @@ class ValueSum {
   SumBlock block_;
   u32 range_ = 0, wanted_ = 0;  // values, a mask
   bool any_raw_ = false, has_exact_ = false, with_quanta_ = false;
+  bool only_masks_ = false, has_sums_ = false;
 };
 
 }  // namespace homz::homcomp::device
