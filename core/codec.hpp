@@ -83,6 +83,8 @@ class Codec {
   // depend on the encoding and the data alone. Does not fail for lack of capacity.
   virtual Status encode(const Encoding& encoding, ConstBytes data, Bytes payload, Bytes scratch,
                         Encoded* encoded, Exec exec) const = 0;
+  // Whether encode() makes a payload of any data if it is asked for by always_coded.
+  virtual bool codes_all() const noexcept { return false; }
   // Whether encode() tells the sums of the payload; else the stream layer reads it once more to take them.
   virtual bool takes_sums() const noexcept { return false; }
 

@@ -169,8 +169,9 @@ Result<StreamFootprint> find_footprint(const Compression& compression, Exec exec
   HOMZ_TRY(require_space(exec));
   HOMZ_TRY(check_compression(compression));
   HOMZ_TRY(require_coder(*compression.choice.codec, exec));
-  if (compression.always_coded && exec.space == Space::device)
-    return Status(Code::unsupported, "always_coded is for the host in this version");
+  if (compression.always_coded && exec.space == Space::device && !compression.choice.codec->codes_all())
+    return Status(Code::unsupported, fmt::format("codec {} does not code all data: use homcomp",
+                                                 compression.choice.codec->info().name));
   const StreamHeader header = header_of(compression);
   Footprint codec_needs;
   if (codec_applies(header, compression.choice.codec->info())) {
@@ -206,7 +207,9 @@ Status encode(const Compression& compression, ConstBytes data, Bytes stream, Byt
   if (exec.space == Space::device) {
     const Codec* const codec =
         codec_applies(header, compression.choice.codec->info()) ? compression.choice.codec : nullptr;
-    return gpu::encode({header, codec, encoding_of(header), needed.scratch_zeros}, data,
+    Encoding encoding = encoding_of(header);
+    encoding.always_coded = compression.always_coded && codec != nullptr;
+    return gpu::encode({header, codec, encoding, needed.scratch_zeros}, data,
                        stream.first(needed.stream_bytes), scratch, stream_bytes, exec);
   }
   HOMZ_TRY(store_payload(compression, data, payload, scratch, &header, exec));

@@ -24,10 +24,10 @@ enum At : std::size_t {
   kRankAt = 10,
   kRepresentationAt = header_at::kRepresentation,
   kRequiredAt = 12,
-  kIgnorableAt = 14,
+  kIgnorableAt = header_at::kIgnorable,
   kExtentsAt = 16,
-  kAbsErrorAt = 48,
-  kRequestedAt = 56,
+  kAbsErrorAt = header_at::kAbsError,
+  kRequestedAt = header_at::kRequested,
   kBoundModeAt = 64,
   kReservedAt = 65,
   kFillAt = 72,
@@ -39,7 +39,7 @@ enum At : std::size_t {
 
 constexpr std::uint16_t kHasFill = 1;
 constexpr std::uint16_t kBigEndianOrigin = 2;
-constexpr std::uint16_t kOrderMatters = 1;  // ignorable
+constexpr std::uint16_t kOrderMatters = header_at::kOrderMatters;
 constexpr std::uint16_t kKnownRequired = kHasFill | kBigEndianOrigin;
 
 template <std::size_t N>

@@ -49,9 +49,10 @@ struct StreamHeader {
 
 // Byte offsets of what is known only when the payload is: the GPU completes headers itself.
 namespace header_at {
-inline constexpr std::size_t kRepresentation = 11, kPayloadBytes = 104, kPayloadChecksum = 112,
-                             kHeaderChecksum = 120;
-}
+inline constexpr std::size_t kRepresentation = 11, kIgnorable = 14, kAbsError = 48, kRequested = 56,
+                             kPayloadBytes = 104, kPayloadChecksum = 112, kHeaderChecksum = 120;
+inline constexpr std::uint16_t kOrderMatters = 1;  // of kIgnorable
+}  // namespace header_at
 
 using HeaderBytes = std::span<std::byte, StreamHeader::kBytes>;
 

@@ -7,6 +7,9 @@
 
 #include "core/canary.hpp"
 #include "core/fp_environment.hpp"
+#include "core/gpu/gpu.hpp"
+#include "homomorphic/bounds.hpp"
+#include "homomorphic/device_result.hpp"
 #include "homomorphic/operands.hpp"
 
 namespace homz {
@@ -62,21 +65,39 @@ Status check_buffers(const StreamFootprint& needed, ConstBytes stream, ConstByte
   return Status();
 }
 
+Status require_host(Exec exec) {
+  return exec.space == Space::host ? Status()
+                                   : Status(Code::unsupported,
+                                            "on a GPU there are linear combinations in the "
+                                            "caller's memory only: use the host");
+}
+
 Result<StreamFootprint> find_footprint(std::span<const OpenStream> operands, Exec exec) {
-  if (exec.space != Space::host)
-    return Status(Code::unsupported, "arithmetic on streams runs on the host in this version");
+  if (exec.space == Space::device) HOMZ_TRY(gpu::ready());
   HOMZ_TRY(check(operands));
   HOMZ_ASSIGN(const CodecArithmetic* const arithmetic, arithmetic_of(operands[0]));
+  if (exec.space == Space::device && !arithmetic->on_device()) return require_host(exec);
   HOMZ_ASSIGN(const Footprint needs,
               arithmetic->footprint(encoding_of(operands[0].header), operands.size(), exec));
-  return StreamFootprint{StreamHeader::kBytes + needs.max_payload, needs.encode_scratch, needs.encode_zeros};
+  StreamFootprint footprint{StreamHeader::kBytes + needs.max_payload, needs.encode_scratch,
+                            needs.encode_zeros};
+  if (exec.space == Space::host) return footprint;
+  Arena arena;
+  take_ledger(arena);
+  footprint.scratch_bytes += arena.needed();
+  return footprint;
 }
 
 // Of a field without values: nothing but a header.
-Status copy_empty(const OpenStream& operand, Bytes stream, std::uint64_t* stream_bytes) {
+Status copy_empty(const OpenStream& operand, Bytes stream, std::uint64_t* stream_bytes, Exec exec) {
+  if (exec.space == Space::device) return write_result({operand.header}, nullptr, stream, stream_bytes, exec);
   store(operand.header, stream.first<StreamHeader::kBytes>());
   *stream_bytes = StreamHeader::kBytes;
   return Status();
+}
+
+Status infinite_bound() {
+  return Status(Code::unsupported, "the bound of the result is not finite");
 }
 
 Status combine_into(const Combination& combination, std::span<const OpenStream> operands, Bytes stream,
@@ -85,34 +106,38 @@ Status combine_into(const Combination& combination, std::span<const OpenStream> 
   HOMZ_ASSIGN(const StreamFootprint needed, find_footprint(operands, exec));
   HOMZ_TRY(check_buffers(needed, stream, scratch, stream_bytes));
   HOMZ_TRY(check_combination(combination, operands.size()));
-  if (operands[0].header.field.count() == 0) return copy_empty(operands[0], stream, stream_bytes);
+  if (operands[0].header.field.count() == 0) return copy_empty(operands[0], stream, stream_bytes, exec);
   HOMZ_ASSIGN(const CodecArithmetic* const arithmetic, arithmetic_of(operands[0]));
   const Encoding encoding = encoding_of(operands[0].header);
-  HOMZ_ASSIGN(const double step, arithmetic->step(encoding, operands[0].payload));
-  double bound = 0;
-  for (std::size_t i = 0; i < operands.size(); ++i) {
-    const double factor = std::abs(static_cast<double>(combination.factors[i]));
-    bound = add_up(bound, multiply_up(factor, operands[i].header.abs_error));
+  HOMZ_ASSIGN(const CodecParams params, arithmetic->with_step(encoding.params, 0));
+  double bound = bound_of_sum(combination, operands);
+  const Bytes payload = stream.subspan(StreamHeader::kBytes, needed.stream_bytes - StreamHeader::kBytes);
+  if (exec.space == Space::device) {
+    if (!std::isfinite(bound)) return infinite_bound();
+    Arena arena(scratch);
+    ResultLedger* const ledger = take_ledger(arena);
+    HOMZ_TRY(arithmetic->combine(encoding, combination, operands, payload, arena.rest(), &ledger->combined,
+                                 device(exec.stream, &ledger->fault)));
+    return write_result({header_with(operands[0], params, bound), bound, combination.scale}, ledger, stream,
+                        stream_bytes, exec);
   }
+  HOMZ_ASSIGN(const double step, arithmetic->step(encoding, operands[0].payload));
   const double missed = std::abs(combination.shift - std::nearbyint(combination.shift / step) * step);
   bound = multiply_up(add_up(bound, missed), combination.scale);
-  if (!std::isfinite(bound)) return Status(Code::unsupported, "the bound of the result is not finite");
-  HOMZ_ASSIGN(const CodecParams params, arithmetic->with_step(encoding.params, 0));
+  if (!std::isfinite(bound)) return infinite_bound();
   Combined combined;
-  HOMZ_TRY(
-      arithmetic->combine(encoding, combination, operands,
-                          stream.subspan(StreamHeader::kBytes, needed.stream_bytes - StreamHeader::kBytes),
-                          scratch, &combined, exec));
+  HOMZ_TRY(arithmetic->combine(encoding, combination, operands, payload, scratch, &combined, exec));
   return finish(header_with(operands[0], params, bound), combined, stream, stream_bytes);
 }
 
 Status extremum_into(Extremum which, const OpenStream& a, const OpenStream& b, Bytes stream, Bytes scratch,
                      std::uint64_t* stream_bytes, Exec exec) {
   HOMZ_TRY(check_arithmetic());
+  HOMZ_TRY(require_host(exec));
   const OpenStream operands[] = {a, b};
   HOMZ_ASSIGN(const StreamFootprint needed, find_footprint(operands, exec));
   HOMZ_TRY(check_buffers(needed, stream, scratch, stream_bytes));
-  if (a.header.field.count() == 0) return copy_empty(a, stream, stream_bytes);
+  if (a.header.field.count() == 0) return copy_empty(a, stream, stream_bytes, exec);
   HOMZ_ASSIGN(const CodecArithmetic* const arithmetic, arithmetic_of(a));
   const Encoding encoding = encoding_of(a.header);
   HOMZ_ASSIGN(const CodecParams params, arithmetic->with_step(encoding.params, 0));
@@ -137,10 +162,11 @@ Status check_values(const Field& field, ConstBytes data, ConstBytes decoded, dou
 Status accumulate_into(const OpenStream& stream, ConstBytes data, double abs_error, Bytes result,
                        Bytes decoded, Bytes scratch, std::uint64_t* result_bytes, Exec exec) {
   HOMZ_TRY(check_arithmetic());
+  HOMZ_TRY(require_host(exec));
   HOMZ_ASSIGN(const StreamFootprint needed, find_footprint({&stream, 1}, exec));
   HOMZ_TRY(check_buffers(needed, result, scratch, result_bytes));
   HOMZ_TRY(check_values(stream.header.field, data, decoded, abs_error));
-  if (data.empty()) return copy_empty(stream, result, result_bytes);
+  if (data.empty()) return copy_empty(stream, result, result_bytes, exec);
   HOMZ_ASSIGN(const CodecArithmetic* const arithmetic, arithmetic_of(stream));
   Encoding encoding = encoding_of(stream.header);
   encoding.abs_error = abs_error;
@@ -156,6 +182,7 @@ Status accumulate_into(const OpenStream& stream, ConstBytes data, double abs_err
 
 template <class F>
 Result<Compressed> with_memory(std::span<const OpenStream> operands, Exec exec, F&& work) {
+  HOMZ_TRY(require_host(exec));
   HOMZ_ASSIGN(const StreamFootprint needs, combination_footprint(operands, exec));
   Compressed result;
   HOMZ_ASSIGN(result.buffer, Buffer::make(needs.stream_bytes));
@@ -195,6 +222,7 @@ Status accumulate(const OpenStream& stream, ConstBytes data, double abs_error, B
 
 Result<Moments> moments(const OpenStream& stream, Exec exec) {
   return enter([&]() -> Result<Moments> {
+    HOMZ_TRY(require_host(exec));
     HOMZ_TRY(find_footprint({&stream, 1}, exec).status());
     HOMZ_ASSIGN(const CodecArithmetic* const arithmetic, arithmetic_of(stream));
     if (stream.header.field.count() == 0) return Moments{};
@@ -204,6 +232,7 @@ Result<Moments> moments(const OpenStream& stream, Exec exec) {
 
 Result<double> dot(const OpenStream& a, const OpenStream& b, Exec exec) {
   return enter([&]() -> Result<double> {
+    HOMZ_TRY(require_host(exec));
     const OpenStream operands[] = {a, b};
     HOMZ_TRY(find_footprint(operands, exec).status());
     HOMZ_ASSIGN(const CodecArithmetic* const arithmetic, arithmetic_of(a));

@@ -21,6 +21,7 @@ enum class Extremum : std::uint8_t { least, greatest };
 struct Combined {
   Encoded encoded;
   bool order_matters = false;  // it has values that are not quanta
+  double missed = 0;           // on a device: what the shift misses a multiple of the step by
 };
 
 // Operands are coded streams of one encoding but for its bound; they may be hostile. Buffers as in Codec.
@@ -40,6 +41,10 @@ class CodecArithmetic {
 
   // max_payload and encode_scratch, for this many operands.
   virtual Result<Footprint> footprint(const Encoding& encoding, std::size_t operands, Exec exec) const = 0;
+
+  // Whether it combines on GPUs too. There *combined is in device memory, and what is wrong with operands,
+  // steps that differ included, goes to *exec.fault, if there is one.
+  virtual bool on_device() const noexcept { return false; }
 
   virtual Status combine(const Encoding& encoding, const Combination& combination,
                          std::span<const OpenStream> operands, Bytes payload, Bytes scratch,

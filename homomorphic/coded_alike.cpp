@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "homomorphic/arithmetic.hpp"
+#include "homomorphic/bounds.hpp"
 #include "homomorphic/operands.hpp"
 
 namespace homz {
@@ -118,6 +119,8 @@ class Alignment {
 Result<CodedOperands> coded_alike(const Registry& registry, std::span<const ConstBytes> streams,
                                   Mismatch mismatch, Exec exec) {
   return no_throw([&]() -> Result<CodedOperands> {
+    if (exec.space != Space::host)
+      return Status(Code::unsupported, "streams are made alike on the host only");
     CodedOperands operands;
     for (const ConstBytes each : streams) {
       HOMZ_ASSIGN(const OpenStream open, open_stream(registry, each, exec));

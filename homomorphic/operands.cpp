@@ -2,9 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
-#include <limits>
-
 namespace homz::operands {
 namespace {
 
@@ -19,11 +16,6 @@ Status differ(const char* what, const std::string& first, const std::string& oth
 
 std::string fill_text(const StreamHeader& header) {
   return header.fill_bits ? fmt::format("{:#x}", *header.fill_bits) : std::string("none");
-}
-
-// Sums and products of bounds are rounded up, where they are rounded.
-double up(double rounded, double error) {  // `error`: what the rounded result lacks
-  return error > 0 ? std::nextafter(rounded, std::numeric_limits<double>::infinity()) : rounded;
 }
 
 }  // namespace
@@ -77,15 +69,6 @@ Status check(std::span<const OpenStream> operands) {
                       i + 1));
   }
   return Status();
-}
-
-double add_up(double a, double b) {
-  const double sum = a + b, part = sum - a;
-  return up(sum, (a - (sum - part)) + (b - part));
-}
-double multiply_up(double a, double b) {
-  const double product = a * b;
-  return up(product, std::fma(a, b, -product));
 }
 
 }  // namespace homz::operands

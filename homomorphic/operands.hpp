@@ -1,4 +1,4 @@
-// What arithmetic asks of its operands, and bounds that are rounded up.
+// What arithmetic asks of its operands.
 #pragma once
 
 #include <span>
@@ -16,9 +16,5 @@ Status check_fields(const StreamHeader& first, const StreamHeader& other, std::s
 Status check(std::span<const OpenStream> operands);
 
 Result<const CodecArithmetic*> arithmetic_of(const OpenStream& stream);
-
-// Rounded up, where they are rounded.
-double add_up(double a, double b);
-double multiply_up(double a, double b);
 
 }  // namespace homz::operands

@@ -150,7 +150,8 @@ Status encode_as(const Encoding& encoding, const Plan& plan, ConstBytes data, By
                            own.chunk_sums,
                            own.call,
                            encoded,
-                           data.size() / sizeof(T)};
+                           data.size() / sizeof(T),
+                           encoding.always_coded ? ~u64{0} : data.size()};
   return plan.dim == 1 ? enqueue_encode<T, true>(call, stream) : enqueue_encode<T, false>(call, stream);
 }
 

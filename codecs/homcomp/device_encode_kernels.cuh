@@ -310,7 +310,7 @@ class TableWriter {
     add_pair(all, 0, step);
     add_pair(all, 2, checksum);
     const u64 bytes = tables_.data + 4 * call->end;
-    call_.encoded->bytes = bytes > sizeof(T) * call_.count ? ~0ull : bytes;  // Codec::kIncompressible
+    call_.encoded->bytes = bytes > call_.most ? ~0ull : bytes;  // Codec::kIncompressible
     call_.encoded->sums = all;
   }
 

@@ -18,6 +18,7 @@ struct EncodeCall {
   CallState* call;
   Encoded* encoded;
   u64 count;  // values
+  u64 most;   // bytes of a payload that is of use
 };
 
 // The totals of a warp's blocks, so that those of all warps can be added as they are.

@@ -55,6 +55,7 @@ class HomcompCodec final : public Codec {
     return homcomp::encode(encoding, plan, homcomp::kernels(), data, payload, scratch, encoded, exec.threads);
   }
 
+  bool codes_all() const noexcept override { return true; }
   bool takes_sums() const noexcept override { return true; }
 
   bool on_device() const noexcept override { return true; }

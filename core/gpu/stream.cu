@@ -50,11 +50,13 @@ Status encode_values(const EncodeTask& task, ConstBytes data, Bytes stream, Byte
   Arena arena(scratch);
   const EncodeSpace space(arena, task.header.field);
   const Values<T> values = values_of<T>(task, data);
+  Values<T> searched = values;
+  if (task.encoding.always_coded) searched.count = 0;  // nothing is constant then
   auto* const cleared = reinterpret_cast<uint4*>(arena.rest().data());
   const std::uint64_t zeros = ceil_div<std::uint64_t>(task.zeros, sizeof(uint4));
   HOMZ_TRY(launch({grid_of(ceil_div<std::uint64_t>(zeros, 4 * kThreads), 1), kThreads, exec.stream, 0, false},
-                  begin<T>, values, space.ledger, space.runs, cleared, zeros));
-  if (values.count > kSmall)
+                  begin<T>, searched, space.ledger, space.runs, cleared, zeros));
+  if (searched.count > kSmall)
     HOMZ_TRY(launch({grid_of(values.segments(), kWaves), kThreads, exec.stream}, search_constant<T>, values,
                     space.ledger, space.runs));
   if (task.codec != nullptr) {

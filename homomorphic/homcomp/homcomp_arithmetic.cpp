@@ -1,5 +1,6 @@
 #include "homomorphic/homcomp/homcomp_arithmetic.hpp"
 
+#include "homomorphic/homcomp/device.hpp"
 #include "homomorphic/homcomp/engine.hpp"
 
 namespace homz {
@@ -32,13 +33,19 @@ class HomcompArithmetic final : public CodecArithmetic {
 
   Result<Footprint> footprint(const Encoding& encoding, std::size_t operands, Exec exec) const override {
     HOMZ_ASSIGN(const homcomp::Plan plan, homcomp::plan_of(encoding));
+    if (exec.space == Space::device) return homcomp::combine_footprint_on_device(encoding, plan, operands);
     return homcomp::combine_footprint(encoding, plan, homcomp::sum_kernels(), operands, exec.threads);
   }
+
+  bool on_device() const noexcept override { return true; }
 
   Status combine(const Encoding& encoding, const Combination& combination,
                  std::span<const OpenStream> operands, Bytes payload, Bytes scratch, Combined* combined,
                  Exec exec) const override {
     HOMZ_ASSIGN(const homcomp::Plan plan, homcomp::plan_of(encoding));
+    if (exec.space == Space::device)
+      return homcomp::combine_on_device(encoding, plan, combination, operands, payload, scratch, combined,
+                                        exec);
     return homcomp::combine(encoding, plan, homcomp::sum_kernels(), combination, operands, payload, scratch,
                             combined, exec.threads);
   }

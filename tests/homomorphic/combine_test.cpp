@@ -2,9 +2,8 @@
 // sets and numbers of threads give the same payload.
 #include <gtest/gtest.h>
 
-#include <random>
-
 #include "tests/homomorphic/model.hpp"
+#include "tests/homomorphic/samples.hpp"
 #include "tests/support/guarded.hpp"
 
 namespace homz::test {
@@ -12,28 +11,6 @@ namespace {
 
 using homcomp::available_sum_kernels;
 using homcomp::Plan;
-
-struct Terms {
-  std::vector<std::int32_t> factors;
-  double shift = 0, scale = 1;
-
-  Combination combination() const { return Combination{factors, shift, scale}; }
-};
-
-const std::vector<Terms> kTerms = {
-    {{1, 1}},
-    {{1, -1}},
-    {{-1}},
-    {{3}},
-    {{0}},
-    {{2, -5, 1}},
-    {{1, 1, 1, 1, 1, 1, 1, 1}},
-    {{1}, 12.5},
-    {{1, 1}, 0, 0.5},
-    {{-1, 1}, -3, 0.1},
-    {{1 << 30, -(1 << 30), 5}},
-    {{1 << 20, 1}},
-};
 
 std::vector<std::byte> decode(const Sample& sample, const Plan& plan, ConstBytes payload) {
   return read_payload(sample, 1, plan, homcomp::kernels(), payload);
@@ -95,25 +72,6 @@ TEST(Combine, MixedInputs) {
     }
 }
 
-// Quanta themselves, of every width, so that sums carry everywhere and leave the range.
-template <class T>
-Sample quanta_sample(const std::vector<std::uint64_t>& extents, unsigned width, unsigned seed) {
-  std::mt19937_64 random(seed);
-  Sample sample{"width " + std::to_string(width), *Field::make(dtype_of<T>(), extents), {}, std::nullopt};
-  std::vector<T> values(sample.field.count());
-  std::uint64_t i = 0;
-  for (T& value : values) {
-    const std::int64_t size = static_cast<std::int64_t>(random() >> 32 & ((std::uint64_t{1} << width) - 1));
-    const unsigned kind = static_cast<unsigned>(i++ / 64 + seed) % 4;  // extremes, zeros and noise, by blocks
-    const std::int64_t most = (std::int64_t{1} << width) - 1;
-    const std::int64_t magnitude = kind == 0 ? most : kind == 1 ? (random() % 8 == 0) : size;
-    value = static_cast<T>(random() % 2 == 0 ? magnitude : -magnitude);
-  }
-  const auto bytes = std::as_bytes(std::span(values));
-  sample.data.assign(bytes.begin(), bytes.end());
-  return sample;
-}
-
 TEST(Combine, EveryWidth) {
   for (unsigned width = 0; width <= 30; ++width)
     for (const auto& extents : std::vector<std::vector<std::uint64_t>>{{4500}, {70, 66}, {17, 18, 20}}) {
@@ -136,18 +94,7 @@ TEST(Combine, EverySizeOfALine) {
 // Masks: fill in one operand is fill in the sum, whole blocks of it and single values.
 TEST(Combine, FillValues) {
   for (const auto& extents : std::vector<std::vector<std::uint64_t>>{{9001}, {67, 141}, {19, 33, 47}}) {
-    std::vector<Sample> samples;
-    for (const unsigned seed : {1u, 2u, 3u}) {
-      std::mt19937 random(seed);
-      std::vector<float> values(Field::make(Dtype::f32, extents)->count());
-      float walk = 0;
-      for (std::size_t i = 0; i < values.size(); ++i) {
-        walk += static_cast<float>(static_cast<int>(random() % 100) - 50) * 1e-3f;
-        const bool fill = i / 500 % 4 == seed || random() % 50 == 0;
-        values[i] = fill ? 1e20f : random() % 1000 == 0 ? 1e30f : walk;
-      }
-      samples.push_back(sample_of("masked", values, extents, std::optional(1e20f)));
-    }
+    const std::vector<Sample> samples = masked_samples(extents);
     for (const Terms& terms : kTerms) check(samples, plan_for(samples[0].field, 0, 0.002), 0.001, terms);
   }
 }

@@ -1,0 +1,194 @@
+// Reads a chunk in shared memory, a thread a block: its head, masks and planes. Nothing in it is trusted.
+#pragma once
+
+#include "homomorphic/homcomp/device_call.cuh"
+
+namespace homz::homcomp::device {
+
+class CodedBlock {
+ public:
+  // `coded`: the chunk's words, as many of them as kMostCoded tells.
+  __device__ CodedBlock(const u32* coded, u32 words, u32 blocks, u32 valid, bool has_fill, BlockRoom& room)
+      : coded_(coded), words_(words), blocks_(blocks), valid_(valid), has_fill_(has_fill), room_(room) {}
+
+  // All threads meet in both, and get the same answer: whether it is a chunk so far.
+  __device__ bool read_head() {
+    const u32 first = coded_[0], flags = first & 0xff, top = first >> 16;
+    range_ = first >> 8 & 0xff;
+    bool good = flags < 2 * ChunkHead::kElseFill && (flags & ChunkHead::kOrderX) != 3 &&
+                range_ <= ChunkHead::kMaxRange && top >> (blocks_ + 7) / 8 == 0;
+    const bool has_base = (flags & ChunkHead::kHasBase) != 0;
+    orders_ = orders_of(flags, has_base ? coded_[1] : 0);
+    const u32 bitmaps = has_base ? 2 : 1, codes_at = 4 * bitmaps + count_bits(top);
+    const u32 group = threadIdx.x / 8;
+    const bool is_there = (top >> group & 1) != 0;
+    const u32 bitmap = is_there ? byte_at(codes_at - count_bits(top >> group)) : 0;
+    const bool has_code = (bitmap >> threadIdx.x % 8 & 1) != 0;
+    good = good && is_there == (bitmap != 0) && (!has_code || valid_ != 0);
+    u32 codes = 0, rank = count_bits(__ballot_sync(kAllLanes, has_code) & lanes_before());
+    count_codes(4 * bitmaps, top, codes, rank);
+    const u32 otherwise = (flags & ChunkHead::kElseFill) != 0 ? kAllFill : kZero;
+    code_ = valid_ == 0 ? kZero : has_code ? byte_at(codes_at + rank) : otherwise;
+    good = good && is_code(static_cast<std::uint8_t>(code_));
+    if (!has_fill_) good = good && otherwise == kZero && code_ != kAllFill && (code_ & kFillMask) == 0;
+    const u32 bytes = codes_at + codes;
+    head_words_ = (bytes + 3) / 4;
+    if (bytes % 4 != 0) good = good && coded_[head_words_ - 1] >> 8 * (bytes % 4) == 0;
+    return share_sizes(good && head_words_ <= words_);
+  }
+
+  __device__ static Orders orders_of(u32 flags, u32 base) {
+    return Orders{flags & ChunkHead::kOrderX, (flags & ChunkHead::kOrderY) != 0,
+                  (flags & ChunkHead::kOrderZ) != 0, static_cast<i32>(base)};
+  }
+
+  // Masks, planes of sparse blocks, and whether all parts add up to the chunk.
+  __device__ bool read_masks(u32 value_words) {
+    at_ = coded_ + head_words_ + words_before_;
+    fill_ = exact_ = plane_ = signs_ = 0;
+    if (!has_masks_ && magnitude_bytes_ == 0) {
+      take_dense();
+      return sparse_at_ == words_;
+    }
+    bool good = true;
+    if (code_ >= kAllFill) good = take_masks();
+    const bool has_parts = magnitude_bytes_ != 0 || has_exact_;
+    if (has_parts && is_sparse(static_cast<std::uint8_t>(code_))) plane_ = spread(bits_at(8 * bytes_before_));
+    if (has_parts ? !share_signs(good, value_words) : __syncthreads_or(!good) || sparse_at_ != words_)
+      return false;
+    take_dense();
+    return true;
+  }
+
+  // ---- The chunk
+
+  __device__ const Orders& orders() const { return orders_; }
+  __device__ u32 range() const { return range_; }
+  __device__ bool has_exact() const { return has_exact_; }
+  __device__ u32 values_at() const { return values_at_; }  // words in front of the exact values
+
+  // ---- The block
+
+  __device__ u32 width() const { return width_; }
+  __device__ u32 signs() const { return signs_; }
+  __device__ u32 plane(u32 k) const { return k == 0 ? plane_ : k < width_ ? at_[1 + k] : 0; }
+  __device__ u32 fill() const { return fill_; }
+  __device__ u32 exact() const { return exact_; }
+  __device__ u32 values_before() const { return values_before_; }  // exact ones, of blocks in front
+
+  __device__ void read_residuals(u32 (&v)[kBlock]) const {
+    read_planes(at_ + 1, plane_, width_, v);
+#pragma unroll
+    for (u32 i = 0; i < kBlock; ++i)
+      if ((signs_ >> i & 1) != 0) v[i] = 0 - v[i];
+  }
+
+ private:
+  // Reads anywhere in the head's largest extent stay within shared memory; what is behind the chunk's end is
+  // found out afterwards.
+  __device__ u32 byte_at(u32 at) const {
+    return reinterpret_cast<const unsigned char*>(coded_)[at];
+  }
+
+  // Of the bits of all bitmaps, and of those that belong to warps in front of this one.
+  __device__ void count_codes(u32 bitmaps_at, u32 top, u32& all, u32& before) const {
+    const u32 lane = lane_id(), bits = lane < 16 ? count_bits(byte_at(bitmaps_at + lane)) : 0;
+    const u32 groups_before = count_bits(top & ((1u << threadIdx.x / 32 * 4) - 1));
+    const u32 counts = __reduce_add_sync(
+        kAllLanes, (lane < count_bits(top) ? bits : 0) | (lane < groups_before ? bits << 16 : 0));
+    all += counts & 0xffff;
+    before += counts >> 16;
+  }
+
+  // Sizes of the blocks' parts, summed up to this one.
+  __device__ bool share_sizes(bool good) {
+    const u32 form = code_ & 63, warp = threadIdx.x / 32;
+    const bool sparse = form - 1 < kDense - 1u, dense = form > kDense && form != kAllFill;
+    u32 own = dense ? form - kDense + 1 : sparse ? count_bits(form) << 16 : 0;
+    if (code_ > kAllFill) own += count_bits(code_ >> 6);
+    if (!good) own = 0;
+    const u32 up_to = sums_up_to(own);
+    const u32 wrong = __ballot_sync(kAllLanes, !good),
+              exact = __ballot_sync(kAllLanes, (code_ & kExactMask) != 0),
+              masks = __ballot_sync(kAllLanes, code_ >= kAllFill);
+    if (lane_id() == 31) {
+      room_.totals[warp].parts = up_to;
+      room_.totals[warp].flags = static_cast<u32>(wrong != 0) | static_cast<u32>(exact != 0) << 1 |
+                                 static_cast<u32>(masks != 0) << 2;
+    }
+    __syncthreads();
+    const BlockRoom::Totals totals = lane_id() < kWarps ? room_.totals[lane_id()] : BlockRoom::Totals{};
+    const u32 all = __reduce_add_sync(kAllLanes, totals.parts),
+              flags = __reduce_or_sync(kAllLanes, totals.flags);
+    const u32 before = up_to - own + __reduce_add_sync(kAllLanes, lane_id() < warp ? totals.parts : 0);
+    words_before_ = before & 0xffff;
+    bytes_before_ = before >> 16;
+    sparse_at_ = head_words_ + (all & 0xffff);
+    magnitude_bytes_ = all >> 16;
+    has_exact_ = (flags & 2) != 0;
+    has_masks_ = (flags & 4) != 0;
+    return (flags & 1) == 0 && sparse_at_ + (magnitude_bytes_ + 3) / 4 <= words_;
+  }
+
+  __device__ bool take_masks() {
+    if (code_ == kAllFill) {
+      fill_ = valid_;
+      return true;
+    }
+    if ((code_ & kFillMask) != 0) fill_ = *at_++;
+    if ((code_ & kExactMask) != 0) exact_ = *at_++;
+    return (fill_ & exact_) == 0 && ((fill_ | exact_) & ~valid_) == 0;
+  }
+
+  __device__ void take_dense() {
+    const u32 form = code_ & 63;
+    const bool dense = form > kDense && form != kAllFill;
+    width_ = dense ? form - kDense : plane_ != 0 ? 1 : 0;
+    if (dense) signs_ = at_[0], plane_ = at_[1];
+  }
+
+  __device__ u32 bits_at(u32 bit) const {  // of the sparse parts: 32, as far as the chunk is long
+    const u32* const from = coded_ + sparse_at_ + bit / 32;
+    return __funnelshift_r(from[0], from[1], bit % 32);
+  }
+  __device__ u32 spread(u32 bytes) const {
+    u32 plane = 0;
+#pragma unroll
+    for (u32 k = 0; k < 4; ++k)
+      if ((code_ >> k & 1) != 0) {
+        plane |= (bytes & 0xff) << 8 * k;
+        bytes >>= 8;
+      }
+    return plane;
+  }
+
+  __device__ bool share_signs(bool good, u32 value_words) {
+    const u32 parts = count_bits(plane_) | count_bits(exact_) << 16;
+    const u32 up_to = sums_up_to(parts);
+    if (lane_id() == 31) room_.signs[threadIdx.x / 32] = up_to;
+    if (__syncthreads_or(!good)) return false;
+    const u32 of_warp = lane_id() < kWarps ? room_.signs[lane_id()] : 0;
+    const u32 all = __reduce_add_sync(kAllLanes, of_warp);
+    const u32 before =
+        up_to - parts + __reduce_add_sync(kAllLanes, lane_id() < threadIdx.x / 32 ? of_warp : 0);
+    const u32 signs_before = before & 0xffff, bits = 8 * magnitude_bytes_ + (all & 0xffff);
+    values_before_ = before >> 16;
+    values_at_ = sparse_at_ + (bits + 31) / 32;
+    if (values_at_ + (all >> 16) * value_words != words_) return false;
+    if (bits % 32 != 0 && coded_[values_at_ - 1] >> bits % 32 != 0) return false;
+    if (plane_ != 0) signs_ = spread_bits(bits_at(8 * magnitude_bytes_ + signs_before), plane_);
+    return true;
+  }
+
+  const u32* const coded_;
+  const u32 words_, blocks_, valid_;
+  const bool has_fill_;
+  BlockRoom& room_;
+  const u32* at_;  // the planes of a dense block, its signs in front
+  Orders orders_;
+  u32 range_, code_, head_words_, words_before_, bytes_before_, sparse_at_, magnitude_bytes_;
+  u32 width_, fill_, exact_, plane_, signs_, values_at_ = 0, values_before_ = 0;
+  bool has_exact_, has_masks_;
+};
+
+}  // namespace homz::homcomp::device

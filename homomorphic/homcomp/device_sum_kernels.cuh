@@ -1,0 +1,357 @@
+// The kernels of a linear combination: what follows from the step; the chunks, a CTA each; behind those of
+// encoding that write the tables, the checksums of the operands.
+#pragma once
+
+#include "homomorphic/homcomp/device_values.cuh"
+
+namespace homz::homcomp::device {
+
+// The loop of a CTA over chunks. Their operands come to shared memory one after the other, each while the one
+// before it is worked on; a chunk of the result goes to its place when the next one is complete. Tickets
+// count from 1: whoever draws 0 adds up sizes instead.
+//
+// The loop begins without the code for chunks that are added by value, and goes on with it (`kMixed`) from
+// the first such chunk on: were it called from within the loop, registers would be kept in memory across
+// that.
+template <class T, bool kFlat, bool kMixed>
+class SumLoop {
+ public:
+  __device__ SumLoop(const SumCall<T>& call, SumRoom<T>& room)
+      : call_(call), room_(room), shift_(call.state->linear.shift) {}
+
+  __device__ void run() {
+    u32 chunk = first_ticket();
+    if (chunk == kAdder) return add_up();
+    if (chunk >= chunks()) return;
+    for (u32 i = threadIdx.x / 32; i < call_.count; i += kWarps) note_place(ask(chunk, i), chunk, 0, i);
+    const u32 next = first_ticket();
+    fetch(chunk, 0, 0);
+    run(chunk, next);
+  }
+
+  // From a chunk that is added by value on.
+  __device__ void go_on(u32 chunk, u32 next, u32 after_next, u32 slot, bool has_exact) {
+    slot_ = slot;
+    has_exact_ = has_exact;
+    write_by_values(chunk, next);
+    slot_ ^= 1;
+    run(next, after_next);
+  }
+
+ private:
+  static constexpr u32 kAdder = ~0u, kNone = ~0u;
+
+  // To the last chunk.
+  __device__ void run(u32 chunk, u32 next) {
+    for (; chunk < chunks(); slot_ ^= 1) {
+      u32 after_next;
+      const bool is_written = step(chunk, next, after_next);
+      if (!is_written) {
+        finish_copies();
+        if constexpr (!kMixed) return go_on_mixed(call_, room_, chunk, next, after_next, slot_, has_exact_);
+        write_by_values(chunk, next);
+      }
+      chunk = next;
+      next = after_next;
+    }
+    finish_copies();
+  }
+
+  // All that is under way.
+  __device__ void finish_copies() {
+    wait_for_copies();
+    __syncthreads();
+    copy_waiting();
+    __syncthreads();
+    tell_copied();
+  }
+
+  __device__ static __noinline__ void go_on_mixed(const SumCall<T>& call, SumRoom<T>& room, u32 chunk,
+                                                  u32 next, u32 after_next, u32 slot, bool has_exact) {
+    SumLoop<T, kFlat, true>(call, room).go_on(chunk, next, after_next, slot, has_exact);
+  }
+
+  __device__ u32 chunks() const { return call_.to.grid.chunks; }
+  __device__ const DecodeCall<T>& operand(u32 i) const { return call_.operands[i].from; }
+
+  __device__ u32 draw_ticket() const { return atomicAdd(&call_.to.call->ticket, 1) - 1; }
+  __device__ u32 first_ticket() const {
+    __syncthreads();
+    if (threadIdx.x == 0) room_.next = draw_ticket();
+    __syncthreads();
+    return room_.next;
+  }
+
+  __device__ void add_up() const {
+    if (threadIdx.x >= 32) return;
+    const u64 words = place_chunks(call_.to.places, chunks());
+    if (threadIdx.x == 0) call_.to.call->end = words;
+  }
+
+  // ---- What comes next
+
+  __device__ PlaceQuery<T> ask(u32 chunk, u32 i) const {
+    PlaceQuery<T> query(operand(i));
+    query.ask(chunk);
+    return query;
+  }
+  __device__ void note_place(const PlaceQuery<T>& query, u32 chunk, u32 slot, u32 i) const {
+    const ChunkPlace place = query.place();
+    if (lane_id() != 0) return;
+    room_.places[slot][i] = place;
+    if (i == 0) room_.boxes[slot] = kFlat ? flat_box(call_.to.grid, chunk) : call_.to.grid.box(chunk);
+  }
+
+  __device__ void fetch(u32 chunk, u32 slot, u32 i) const {
+    if (chunk >= chunks()) return;
+    const ChunkPlace place = room_.places[slot][i];
+    if (place.is_good) CodedWords<T>(operand(i), place).fetch(room_.stages[parity_]);
+  }
+
+  // ---- A chunk. Tells whether it could be added as planes, and the number of the one after the next.
+  __device__ bool step(u32 chunk, u32 next, u32& after_next) {
+    const u32 warp = threadIdx.x / 32;
+    const bool is_asked = next < chunks() && warp < call_.count;
+    PlaceQuery<T> query(operand(is_asked ? warp : 0));
+    if (is_asked) query.ask(next);
+    const u32 drawn = threadIdx.x == 0 ? draw_ticket() : 0;
+    SumBlock sum;
+    DevicePlaneSum planes(sum);
+    SumHead head(shift_);
+    bool good = true;
+    u32 i = 0;
+    for (; i < call_.count && good; ++i) {
+      const ChunkPlace place = room_.places[slot_][i];
+      wait_for_copies();
+      note_sums_of(place, i);
+      __syncthreads();
+      if (i + 1 == call_.count) tell_next(query, is_asked, next, drawn);
+      if (threadIdx.x == 0) tell_sums(room_.sums, operand(i).chunk_sums + chunk);
+      good = add_operand(chunk, next, place, i, head, planes);
+    }
+    if (i < call_.count) {
+      tell_next(query, is_asked, next, drawn);
+      __syncthreads();
+    }
+    after_next = room_.next;
+    planes.finish();
+    return good && write(chunk, head, sum);
+  }
+
+  // The places of the next chunk, and the number of the one after it. Late, for they come from afar.
+  __device__ void tell_next(const PlaceQuery<T>& query, bool is_asked, u32 next, u32 drawn) {
+    if (is_asked) note_next(query, next);
+    if (threadIdx.x == 0) room_.next = drawn;
+    if (waiting_ != kNone && lane_id() == 0) seen_ = observe(call_.to.places + waiting_);
+  }
+  __device__ void note_next(const PlaceQuery<T>& query, u32 next) const {
+    const u32 warp = threadIdx.x / 32;
+    note_place(query, next, slot_ ^ 1, warp);
+    for (u32 i = warp + kWarps; i < call_.count; i += kWarps) note_place(ask(next, i), next, slot_ ^ 1, i);
+  }
+
+  __device__ void note_sums_of(const ChunkPlace& place, u32 i) const {
+    const CodedWords<T> coded(operand(i), place);
+    if (place.is_good && !coded.has_none_of_warp())
+      note_sums(coded.sum(room_.stages[parity_]), room_.sums);
+    else if (lane_id() == 0)
+      room_.sums[threadIdx.x / 32] = WordSums{};
+  }
+
+  // Whether planes do so far. What comes next is fetched meanwhile.
+  __device__ bool add_operand(u32 chunk, u32 next, const ChunkPlace& place, u32 i, SumHead& head,
+                              DevicePlaneSum& planes) {
+    const DeviceBox& box = room_.boxes[slot_];
+    const CodedWords<T> coded(operand(i), place);
+    const u32 raw_words = box.count * static_cast<u32>(sizeof(T) / 4);
+    CodedBlock block(room_.stages[parity_] + coded.shift(), place.words, box.blocks(), box.valid(threadIdx.x),
+                     call_.to.fill.is_declared != 0, room_.block);
+    bool good = place.is_good && !place.is_raw && place.words <= raw_words && call_.is_plain != 0;
+    if (good)
+      good = block.read_head();
+    else
+      __syncthreads();
+    parity_ ^= 1;
+    if (i + 1 < call_.count)
+      fetch(chunk, slot_, i + 1);
+    else
+      fetch(next, slot_ ^ 1, 0);
+    has_exact_ = good && block.has_exact();
+    if (!good || has_exact_) return false;
+    const i32 factor = call_.operands[i].factor;
+    head.add(block.orders(), block.range(), factor, i == 0);
+    if (head.differ || head.may_overflow() || !block.read_masks(sizeof(T) / 4)) return false;
+    planes.add(block, factor == 1 ? 0 : ~0u);
+    return true;
+  }
+
+  // ---- The result
+
+  // Whether it is smaller than its values.
+  __device__ bool write(u32 chunk, const SumHead& head, const SumBlock& block) {
+    const DeviceBox& box = room_.boxes[slot_];
+    copy_waiting();
+    SumWriter writer(box, room_.writer);
+    writer.measure(block);
+    __syncthreads();
+    tell_copied();
+    writer.place(head.orders, sizeof(T));
+    if (writer.is_raw()) return false;
+    waiting_ = chunk;
+    waiting_words_ = writer.words();
+    if (threadIdx.x == 0) {
+      publish(call_.to.places + chunk, kSized | waiting_words_);
+      *call_.to.tables.size(chunk) = static_cast<std::uint16_t>(waiting_words_);
+    }
+    writer.write(block, head.orders, head.range(), room_.out);
+    return true;
+  }
+
+  // Behind it all threads have met since room.out was complete.
+  __device__ void copy_waiting() {
+    if (waiting_ == kNone) return;
+    SumCopy copy(call_.to.tables, call_.to.places + waiting_, seen_);
+    seen_ = 0;
+    copy.copy(room_.out, waiting_words_);
+    copy.note(room_.sums_out);
+    copied_ = waiting_;
+    waiting_ = kNone;
+  }
+  __device__ void tell_copied() {
+    if (copied_ == kNone) return;
+    if (threadIdx.x == 0) tell_sums(room_.sums_out, call_.to.chunk_sums + copied_);
+    copied_ = kNone;
+  }
+
+  // Once more, alone.
+  __device__ void write_by_values(u32 chunk, u32 next) {
+    write_values(call_, room_, chunk, slot_, has_exact_);
+    fetch(next, slot_ ^ 1, 0);
+  }
+  __device__ static __noinline__ void write_values(const SumCall<T>& call, SumRoom<T>& room, u32 chunk,
+                                                   u32 slot, bool has_exact) {
+    ValueSum<T, kFlat>(call, room, room.boxes[slot], chunk, slot).write(has_exact);
+    __syncthreads();
+  }
+
+  const SumCall<T>& call_;
+  SumRoom<T>& room_;
+  const i32 shift_;
+  u32 slot_ = 0, parity_ = 0;
+  bool has_exact_ = false;                                    // why planes do not do
+  u32 waiting_ = kNone, waiting_words_ = 0, copied_ = kNone;  // chunks
+  u64 seen_ = 0;                                              // of the waiting one's place, in lane 0
+};
+
+// CTAs of a multiprocessor.
+template <class T>
+inline constexpr unsigned kSummingCtas = sizeof(T) == 4 ? 4 : 3;
+static_assert(kSummingCtas<float> * (sizeof(SumRoom<float>) + kSharedOfSystem) <= kSharedMemory);
+static_assert(kSummingCtas<double> * (sizeof(SumRoom<double>) + kSharedOfSystem) <= kSharedMemory);
+
+template <class T, bool kFlat>
+__global__ void __launch_bounds__(kThreads, kSummingCtas<T>)
+    sum_chunks(const __grid_constant__ SumCall<T> call) {
+  extern __shared__ uint4 memory[];
+  let_next_start();
+  wait_for_last();
+  SumLoop<T, kFlat, false>(call, *reinterpret_cast<SumRoom<T>*>(memory)).run();
+}
+
+// ---- In front of it
+
+struct SumSource {
+  const std::byte* payload;
+  u64 words;  // of all chunk data
+  i32 factor;
+};
+template <class T>
+struct SumSources {
+  SumSource sources[kMostOperands];
+  Tables tables;         // of any of them, but for its payload
+  WordSums* chunk_sums;  // of all
+  double shift, scale;
+};
+
+// What follows from the step: linear_of() of engine.cpp. Tells what is wrong.
+template <class T>
+__device__ inline u32 find_linear(const SumSources<T>& sources, SumState<T>& state) {
+  const double step = value_of<double>(*reinterpret_cast<const u64*>(sources.sources[0].payload));
+  const double scaled = step * sources.scale, quanta = sources.shift / step;
+  const bool is_in_range = quanta < kQuantumLimit && quanta > -kQuantumLimit;
+  const T scaled_step = static_cast<T>(scaled);
+  state.linear.shift = is_in_range ? round_to_even(quanta) : 0;
+  state.linear.shift_value = static_cast<T>(sources.shift);
+  state.linear.scale = static_cast<T>(sources.scale);
+  state.linear.step = static_cast<T>(step);
+  state.linear.scaled_step = scaled_step;
+  const double missed = sources.shift - static_cast<double>(state.linear.shift) * step;
+  state.missed = missed < 0 ? -missed : missed;
+  return is_in_range && scaled_step > 0 && scaled_step <= kMost<T> ? 0 : kBeyondRange;
+}
+
+template <class T>
+__global__ void __launch_bounds__(1024)
+    prepare_sum(const __grid_constant__ SumCall<T> call, const __grid_constant__ SumSources<T> sources,
+                SumOperand<T>* operands) {
+  let_next_start();
+  const u64 first = blockIdx.x * u64{blockDim.x} + threadIdx.x, stride = gridDim.x * u64{blockDim.x};
+  for (u64 i = first; i < call.to.tables.chunks; i += stride) call.to.places[i] = 0;
+  if (blockIdx.x != 0) return;
+  for (u32 i = threadIdx.x; i < call.count; i += blockDim.x) {
+    DecodeCall<T>& from = operands[i].from;
+    from.grid = call.to.grid;
+    from.fill = call.to.fill;
+    from.tables = sources.tables;
+    from.tables.payload = const_cast<std::byte*>(sources.sources[i].payload);
+    from.data = nullptr;
+    from.words = sources.sources[i].words;
+    from.chunk_sums = sources.chunk_sums + i * call.to.tables.chunks;
+    from.fault = nullptr;
+    operands[i].factor = sources.sources[i].factor;
+  }
+  if (threadIdx.x != 0) return;
+  *call.to.call = CallState{};
+  SumState<T>& state = *call.state;
+  state.faults = find_linear(sources, state);
+  state.order_matters = state.verified = 0;
+  call.to.call->step_bits = bits_of(static_cast<double>(state.linear.scaled_step));
+}
+
+// ---- Behind it: the groups of all operands, those of one a row of CTAs. Whoever is last tells the verdict.
+
+template <class T>
+__device__ inline bool has_first_step(const SumCall<T>& call, u32 i) {
+  const auto step = [&](u32 k) {
+    return *reinterpret_cast<const u64*>(call.operands[k].from.tables.payload);
+  };
+  return step(i) == step(0);
+}
+
+template <class T>
+__global__ void __launch_bounds__(kThreads)
+    verify_sum(const __grid_constant__ SumCall<T> call, Combined* combined, u32* fault) {
+  wait_for_last();
+  const DecodeCall<T>& from = call.operands[blockIdx.y].from;
+  u32 faults = 0;
+  const u64 group = (blockIdx.x - 1) * u64{kWarps} + threadIdx.x / 32;
+  if (blockIdx.x == 0)
+    faults = (is_front_good(from) ? 0 : kDamaged) | (has_first_step(call, blockIdx.y) ? 0 : kStepsDiffer);
+  else if (group < from.tables.groups)
+    faults = is_group_good(from, group) ? 0 : kDamaged;
+  SumState<T>& state = *call.state;
+  if (faults != 0 && lane_id() == 0) atomicOr(&state.faults, faults);
+  __threadfence();
+  __syncthreads();
+  if (threadIdx.x != 0 || atomicAdd(&state.verified, 1) + 1 != gridDim.x * gridDim.y) return;
+  faults = atomicOr(&state.faults, 0);
+  combined->order_matters = state.order_matters != 0;
+  combined->missed = state.missed;
+  if (fault == nullptr) return;
+  *fault = static_cast<u32>((faults & kDamaged) != 0       ? Code::corrupt_stream
+                            : (faults & kStepsDiffer) != 0 ? Code::invalid_argument
+                            : (faults & kBeyondRange) != 0 ? Code::unsupported
+                                                           : Code::ok);
+}
+
+}  // namespace homz::homcomp::device

@@ -1,0 +1,323 @@
+// The sum of chunks where planes do not do: by residuals in registers, where orders or factors differ; with
+// the values themselves in scratch, where some are no quanta, or may become such.
+#pragma once
+
+#include "homomorphic/homcomp/device_writer.cuh"
+
+namespace homz::homcomp::device {
+
+template <class T, bool kFlat>
+class ValueSum {
+ public:
+  // `slot`: of the places. Nothing is being fetched to the stages, and room.out is free.
+  __device__ ValueSum(const SumCall<T>& call, SumRoom<T>& room, const DeviceBox& box, u32 chunk, u32 slot)
+      : call_(call),
+        room_(room),
+        box_(box),
+        linear_(call.state->linear),
+        own_(call.rooms[blockIdx.x]),
+        chunk_(chunk),
+        slot_(slot),
+        valid_(box.valid(threadIdx.x)),
+        head_(linear_.shift) {}
+
+  // `has_exact`: some operand is known to have values without quanta.
+  __device__ void write(bool has_exact) {
+    bool good = inspect();
+    with_quanta_ = any_raw_ || head_.may_overflow();
+    wanted_ = with_quanta_ ? valid_ : 0;
+    only_masks_ = has_exact && !with_quanta_;
+    u32 sum[kBlock];
+    if (good) good = add_operands(sum);
+    only_masks_ = false;
+    if (good && !with_quanta_ && (has_exact || has_exact_)) {
+      wanted_ = block_.exact;
+      good = add_operands(sum);
+    }
+    if (!good) return write_nothing();
+    range_ = head_.may_overflow() ? 0 : head_.range();
+    if (wanted_ != 0 || with_quanta_) finish_values();
+    if (any_raw_) return write_raw();
+    SumWriter writer(box_, room_.writer);
+    make_block(sum);
+    writer.measure(block_);
+    __syncthreads();
+    writer.place(head_.orders, sizeof(T));
+    if (!writer.is_raw()) return write_coded(writer);
+    if (!with_quanta_) {
+      with_quanta_ = true;
+      wanted_ = valid_;
+      add_operands(sum);
+      finish_values();
+    }
+    write_raw();
+  }
+
+ private:
+  static constexpr u32 kOfValue = sizeof(T) / 4;
+
+  // ---- Operands
+
+  // What is known of all of them before their blocks are read.
+  __device__ bool inspect() {
+    bool good = true;
+    for (u32 i = 0; i < call_.count; ++i) {
+      const ChunkPlace place = room_.places[slot_][i];
+      if (!place.is_good || place.words > box_.count * kOfValue) {
+        good = false;
+      } else if (place.is_raw) {
+        any_raw_ = true;
+      } else {
+        const u32* const from = call_.operands[i].from.chunk_data() + place.first;
+        const u32 flags = from[0] & 0xff, range = from[0] >> 8 & 0xff;
+        const u32 base = (flags & ChunkHead::kHasBase) != 0 && place.words > 1 ? from[1] : 0;
+        good = good && range <= ChunkHead::kMaxRange;
+        if (good) head_.add(CodedBlock::orders_of(flags, base), range, call_.operands[i].factor, i == 0);
+      }
+    }
+    return good;
+  }
+
+  // Their masks; their quanta, to `sum`; and the values that are wanted. Tells whether they are chunks.
+  __device__ bool add_operands(u32 (&sum)[kBlock]) {
+    block_.fill = block_.exact = 0;
+    has_exact_ = false;
+#pragma unroll
+    for (u32& number : sum) number = 0;
+    if (with_quanta_)
+      for (u32 i = 0; i < kBlock; ++i) quantum(i) = 0;
+    for (u32 i = 0; i < call_.count; ++i) {
+      const bool good = room_.places[slot_][i].is_raw ? add_raw(i) : add_coded(i, sum);
+      if (!good) {
+        if (threadIdx.x == 0) operand(i).chunk_sums[chunk_].sum = kWrong;
+        return false;
+      }
+    }
+    block_.exact &= ~block_.fill;
+    has_sums_ = true;
+    return true;
+  }
+
+  __device__ const DecodeCall<T>& operand(u32 i) const {
+    return call_.operands[i].from;
+  }
+
+  // The words of an operand's chunk to shared memory, and their sums, the first time.
+  __device__ void fetch(const CodedWords<T>& coded, u32 i) {
+    __syncthreads();  // of what was there before
+    coded.fetch(room_.stages[0]);
+    wait_for_copies();
+    if (!has_sums_) note_sums(coded.sum(room_.stages[0]), room_.sums);
+    __syncthreads();
+    if (threadIdx.x == 0 && !has_sums_) tell_sums(room_.sums, operand(i).chunk_sums + chunk_);
+  }
+
+  __device__ bool add_raw(u32 i) {
+    const CodedWords<T> coded(operand(i), room_.places[slot_][i]);
+    fetch(coded, i);
+    const FillValue<T> fill = call_.to.fill;
+    for (u32 k = 0; k < kBlock; ++k) {
+      if ((valid_ >> k & 1) == 0) continue;
+      const T x = value_at(coded.from() + (kBlock * threadIdx.x + k) * kOfValue);
+      const bool is_fill = fill.is_declared && bits_of(x) == fill.bits;
+      (is_fill ? block_.fill : block_.exact) |= 1u << k;
+      add_value(i, k, x);
+    }
+    return true;
+  }
+
+  __device__ static T value_at(const u32* from) {
+    BitsOf<T> bits = from[0];
+    if constexpr (kOfValue == 2) bits |= static_cast<BitsOf<T>>(from[1]) << 32;
+    return value_of<T>(bits);
+  }
+
+  __device__ bool add_coded(u32 i, u32 (&sum)[kBlock]) {
+    const ChunkPlace place = room_.places[slot_][i];
+    const CodedWords<T> coded(operand(i), place);
+    fetch(coded, i);
+    CodedBlock block(room_.stages[0] + coded.shift(), place.words, box_.blocks(), valid_,
+                     call_.to.fill.is_declared != 0, room_.block);
+    if (!block.read_head() || !block.read_masks(kOfValue)) return false;
+    block_.fill |= block.fill();
+    block_.exact |= block.exact();
+    has_exact_ |= block.has_exact();
+    if (only_masks_) return true;
+    u32 v[kBlock];
+    block.read_residuals(v);
+    sum_up(block.orders(), v);
+    const auto factor = static_cast<u32>(call_.operands[i].factor);
+#pragma unroll
+    for (u32 k = 0; k < kBlock; ++k) sum[k] += factor * v[k];
+    if (wanted_ != 0) add_values(i, block, coded.from(), v);
+    return true;
+  }
+
+  // Residuals become quanta.
+  __device__ void sum_up(const Orders& orders, u32 (&v)[kBlock]) {
+    const bool lines = (orders.y | orders.z) != 0;
+    const u32 base = static_cast<u32>(orders.base), front = lines ? 0 : base;
+    RowSums<kFlat> sums{box_, room_.ends};
+    if (orders.x == 0) __syncthreads();
+    if (orders.x == 1) sums.template add<1>(v, front);
+    if (orders.x == 2) sums.template add<2>(v, front);
+    if (lines ? kFlat : orders.x == 0)  // in one row, base is all that there is in front along y and z
+#pragma unroll
+      for (u32& number : v) number += base;
+    if (kFlat || !lines) return;
+    store_quanta<float>(room_.out, threadIdx.x, v);
+    __syncthreads();
+    if (orders.y != 0) sum_lines<float>(room_.out, box_, box_.rows, box_.row, orders.z != 0 ? 0 : base);
+    if (orders.z != 0) sum_lines<float>(room_.out, box_, box_.planes, box_.plane(), base);
+    load_quanta<float>(room_.out, threadIdx.x, v);
+  }
+
+  // ---- Values
+
+  __device__ long long& quantum(u32 k) const {
+    return own_.quanta[k * kThreads + threadIdx.x];
+  }
+  __device__ T& value(u32 k) const {
+    return own_.values[k * kThreads + threadIdx.x];
+  }
+
+  // Operands add up in order; the first is not added to a 0, which would lose the sign of a -0.
+  __device__ void add_value(u32 i, u32 k, T x) {
+    const T term = static_cast<T>(call_.operands[i].factor) * x;
+    value(k) = i == 0 ? term : value(k) + term;
+  }
+
+  __device__ void add_values(u32 i, const CodedBlock& block, const u32* from, const u32 (&v)[kBlock]) {
+    from += block.values_at() + block.values_before() * kOfValue;
+    const long long factor = call_.operands[i].factor;
+    const u32 wanted = wanted_ | block.exact();  // those of fill positions are passed over one by one
+#pragma unroll
+    for (u32 k = 0; k < kBlock; ++k) {
+      if ((wanted >> k & 1) == 0) continue;
+      const auto own = static_cast<i32>(v[k]);
+      if (with_quanta_) quantum(k) += factor * own;
+      T x = restore(own, linear_.step);
+      if ((block.exact() >> k & 1) != 0) {
+        x = value_at(from);
+        from += kOfValue;
+      }
+      add_value(i, k, x);
+    }
+  }
+
+  __device__ T finished(T sum) const {
+    return any_nan_alike(linear_.scale * (linear_.shift == 0 ? sum : sum + linear_.shift_value));
+  }
+
+  // What leaves the range of quanta becomes exact.
+  __device__ void finish_values() {
+    u32 reach = 0;
+    for (u32 k = 0; k < kBlock; ++k) {
+      if ((wanted_ >> k & 1) == 0) continue;
+      if ((block_.fill >> k & 1) != 0) {
+        value(k) = value_of<T>(call_.to.fill.bits);
+      } else if ((block_.exact >> k & 1) != 0) {
+        value(k) = finished(value(k));
+      } else {
+        const long long all = quantum(k) + linear_.shift;
+        value(k) = static_cast<T>(all) * linear_.scaled_step;
+        if (all < kQuantumLimit && all > -kQuantumLimit)
+          reach |= magnitude(static_cast<i32>(all));
+        else
+          block_.exact |= 1u << k;
+      }
+    }
+    if (!head_.may_overflow()) return;
+    reach = __reduce_or_sync(kAllLanes, reach);
+    if (lane_id() == 0) room_.reach[threadIdx.x / 32] = reach;
+    __syncthreads();
+    reach = 0;
+    for (u32 w = 0; w < kWarps; ++w) reach |= room_.reach[w];
+    range_ = bit_width(reach);
+  }
+
+  // ---- The result
+
+  // The planes of the sum's residuals.
+  __device__ void make_block(u32 (&v)[kBlock]) {
+    const u32 shift = static_cast<u32>(linear_.shift) + kBias<float>;
+#pragma unroll
+    for (u32& number : v) number += shift;
+    __syncthreads();
+    store_quanta<float>(room_.out, threadIdx.x, v);
+    __syncthreads();
+    const u32 n = kBlock * threadIdx.x, base = static_cast<u32>(head_.orders.base) + kBias<float>;
+    const u32 v1 = n == 0 ? base : room_.out[Stage<float>::quantum(n - 1)],
+              v2 = n == 0 ? base : room_.out[Stage<float>::quantum(n - 2)];
+    Differences<float, kFlat>{room_.out, box_, head_.orders}.take(v, v1, v2, valid_);
+    block_.take(v);
+    __syncthreads();
+  }
+
+  // Tells the size of a chunk, and copies it.
+  __device__ void publish_size(u32 words, bool is_raw) const {
+    if (threadIdx.x != 0) return;
+    *call_.to.tables.size(chunk_) = static_cast<std::uint16_t>(is_raw ? 0 : words);
+    publish(call_.to.places + chunk_, kSized | words);
+  }
+  __device__ SumCopy copy_of() const {
+    return SumCopy(call_.to.tables, call_.to.places + chunk_, 0);
+  }
+  __device__ void tell(const SumCopy& copy) const {
+    copy.note(room_.sums_out);
+    __syncthreads();
+    if (threadIdx.x == 0) tell_sums(room_.sums_out, call_.to.chunk_sums + chunk_);
+    __syncthreads();
+  }
+  __device__ void note_order_matters() const {
+    if (threadIdx.x == 0) *static_cast<volatile u32*>(&call_.state->order_matters) = 1;
+  }
+
+  __device__ void write_coded(const SumWriter& writer) {
+    publish_size(writer.words(), false);
+    writer.write(block_, head_.orders, range_, room_.out);
+    __syncthreads();
+    SumCopy copy = copy_of();
+    const u32 words = writer.words_without_values();
+    copy.copy(room_.out, words);
+    u32 at = words + writer.exact_before() * kOfValue;
+    for (u32 bits = block_.exact; bits != 0; bits &= bits - 1, at += kOfValue)
+      copy.put_value(at, value(static_cast<u32>(__ffs(static_cast<int>(bits)) - 1)));
+    tell(copy);
+    if (writer.exact() != 0) note_order_matters();
+  }
+
+  __device__ void write_raw() {
+    publish_size(box_.count * kOfValue, true);
+    SumCopy copy = copy_of();
+    for (u32 k = 0; k < kBlock; ++k)
+      if ((valid_ >> k & 1) != 0) copy.put_value((kBlock * threadIdx.x + k) * kOfValue, value(k));
+    tell(copy);
+    note_order_matters();
+  }
+
+  // Of damaged operands: others must find their places.
+  __device__ void write_nothing() {
+    publish_size(box_.count * kOfValue, true);
+    for (u32 i = threadIdx.x; i < call_.count; i += kThreads) {
+      const ChunkPlace place = room_.places[slot_][i];
+      if (!place.is_good || place.words > box_.count * kOfValue) operand(i).chunk_sums[chunk_].sum = kWrong;
+    }
+    if (threadIdx.x == 0) atomicOr(&call_.state->faults, static_cast<u32>(kDamaged));
+    __syncthreads();
+  }
+
+  const SumCall<T>& call_;
+  SumRoom<T>& room_;
+  const DeviceBox& box_;
+  const DeviceLinear<T> linear_;
+  ValueRoom<T>& own_;
+  const u32 chunk_, slot_, valid_;
+  SumHead head_;
+  SumBlock block_;
+  u32 range_ = 0, wanted_ = 0;  // values, a mask
+  bool any_raw_ = false, has_exact_ = false, with_quanta_ = false;
+  bool only_masks_ = false, has_sums_ = false;
+};
+
+}  // namespace homz::homcomp::device
