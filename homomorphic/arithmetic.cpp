@@ -24,8 +24,8 @@ Status check_combination(const Combination& combination, std::size_t operands) {
   std::uint64_t sum = 0;
   for (const std::int32_t factor : combination.factors)
     sum += static_cast<std::uint64_t>(std::abs(static_cast<std::int64_t>(factor)));
-  if (sum > std::uint64_t{1} << 32)
-    return Status(Code::invalid_argument, "the magnitudes of all factors add up to more than 2^32");
+  if (sum >> 32 != 0)  // below it, sums of quanta fit 64 bits whatever is in the streams
+    return Status(Code::invalid_argument, "the magnitudes of all factors add up to 2^32 or more");
   if (!std::isfinite(combination.shift))
     return Status(Code::invalid_argument, fmt::format("a shift of {}", combination.shift));
   if (!(combination.scale > 0) || !std::isfinite(combination.scale))
@@ -53,8 +53,18 @@ Status finish(StreamHeader header, const Combined& combined, Bytes stream, std::
   return Status();
 }
 
-Status check_buffers(const StreamFootprint& needed, ConstBytes stream, ConstBytes scratch,
-                     const std::uint64_t* stream_bytes) {
+bool overlap(ConstBytes a, ConstBytes b) {
+  return !a.empty() && !b.empty() && a.data() < b.data() + b.size() && b.data() < a.data() + a.size();
+}
+
+Status check_buffers(const StreamFootprint& needed, std::span<const OpenStream> operands, ConstBytes stream,
+                     ConstBytes scratch, const std::uint64_t* stream_bytes) {
+  bool do_overlap = overlap(stream, scratch);
+  for (const OpenStream& each : operands)
+    do_overlap |= overlap(stream, each.payload) || overlap(scratch, each.payload);
+  if (do_overlap)
+    return Status(Code::invalid_argument,
+                  "operands, result and scratch buffers overlap; give separate memory");
   if (stream_bytes == nullptr)
     return Status(Code::invalid_argument, "no place was given for the size of the stream");
   if (stream.size() < needed.stream_bytes || scratch.size() < needed.scratch_bytes)
@@ -96,6 +106,11 @@ Status copy_empty(const OpenStream& operand, Bytes stream, std::uint64_t* stream
   return Status();
 }
 
+// Coded streams have a bound above 0, even one of zeros.
+double at_least_positive(double bound) {
+  return std::max(bound, std::numeric_limits<double>::denorm_min());
+}
+
 Status infinite_bound() {
   return Status(Code::unsupported, "the bound of the result is not finite");
 }
@@ -104,13 +119,13 @@ Status combine_into(const Combination& combination, std::span<const OpenStream> 
                     Bytes scratch, std::uint64_t* stream_bytes, Exec exec) {
   HOMZ_TRY(check_arithmetic());
   HOMZ_ASSIGN(const StreamFootprint needed, find_footprint(operands, exec));
-  HOMZ_TRY(check_buffers(needed, stream, scratch, stream_bytes));
+  HOMZ_TRY(check_buffers(needed, operands, stream, scratch, stream_bytes));
   HOMZ_TRY(check_combination(combination, operands.size()));
   if (operands[0].header.field.count() == 0) return copy_empty(operands[0], stream, stream_bytes, exec);
   HOMZ_ASSIGN(const CodecArithmetic* const arithmetic, arithmetic_of(operands[0]));
   const Encoding encoding = encoding_of(operands[0].header);
   HOMZ_ASSIGN(const CodecParams params, arithmetic->with_step(encoding.params, 0));
-  double bound = bound_of_sum(combination, operands);
+  double bound = at_least_positive(bound_of_sum(combination, operands));
   const Bytes payload = stream.subspan(StreamHeader::kBytes, needed.stream_bytes - StreamHeader::kBytes);
   if (exec.space == Space::device) {
     if (!std::isfinite(bound)) return infinite_bound();
@@ -123,7 +138,7 @@ Status combine_into(const Combination& combination, std::span<const OpenStream> 
   }
   HOMZ_ASSIGN(const double step, arithmetic->step(encoding, operands[0].payload));
   const double missed = std::abs(combination.shift - std::nearbyint(combination.shift / step) * step);
-  bound = multiply_up(add_up(bound, missed), combination.scale);
+  bound = at_least_positive(multiply_up(add_up(bound, missed), combination.scale));
   if (!std::isfinite(bound)) return infinite_bound();
   Combined combined;
   HOMZ_TRY(arithmetic->combine(encoding, combination, operands, payload, scratch, &combined, exec));
@@ -136,7 +151,7 @@ Status extremum_into(Extremum which, const OpenStream& a, const OpenStream& b, B
   HOMZ_TRY(require_host(exec));
   const OpenStream operands[] = {a, b};
   HOMZ_ASSIGN(const StreamFootprint needed, find_footprint(operands, exec));
-  HOMZ_TRY(check_buffers(needed, stream, scratch, stream_bytes));
+  HOMZ_TRY(check_buffers(needed, operands, stream, scratch, stream_bytes));
   if (a.header.field.count() == 0) return copy_empty(a, stream, stream_bytes, exec);
   HOMZ_ASSIGN(const CodecArithmetic* const arithmetic, arithmetic_of(a));
   const Encoding encoding = encoding_of(a.header);
@@ -164,7 +179,7 @@ Status accumulate_into(const OpenStream& stream, ConstBytes data, double abs_err
   HOMZ_TRY(check_arithmetic());
   HOMZ_TRY(require_host(exec));
   HOMZ_ASSIGN(const StreamFootprint needed, find_footprint({&stream, 1}, exec));
-  HOMZ_TRY(check_buffers(needed, result, scratch, result_bytes));
+  HOMZ_TRY(check_buffers(needed, {&stream, 1}, result, scratch, result_bytes));
   HOMZ_TRY(check_values(stream.header.field, data, decoded, abs_error));
   if (data.empty()) return copy_empty(stream, result, result_bytes, exec);
   HOMZ_ASSIGN(const CodecArithmetic* const arithmetic, arithmetic_of(stream));

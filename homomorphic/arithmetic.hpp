@@ -65,7 +65,8 @@ Result<CodedOperands> coded_alike(const Registry& registry, std::span<const Cons
 Result<Compressed> combine(const Combination& combination, std::span<const OpenStream> operands, Exec exec);
 Result<Compressed> extremum(Extremum which, const OpenStream& a, const OpenStream& b, Exec exec);
 
-// ---- To numbers. Each is that of the decoded values but for the last rounding of these.
+// ---- To numbers. Each is that of the quanta times the step: of the decoded values but for their last
+// rounding.
 
 // Error of sum: count times the bound; of mean, deviation, min, max: the bound; of norm: sqrt(count) times
 // the bound.

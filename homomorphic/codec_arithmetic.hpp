@@ -10,7 +10,7 @@ namespace homz {
 
 // scale * (factors[0] x[0] + factors[1] x[1] + ... + shift), value by value.
 struct Combination {
-  std::span<const std::int32_t> factors;  // one an operand, at least one; |.| adds up to at most 2^32
+  std::span<const std::int32_t> factors;  // one an operand, at least one; |.| adds up to less than 2^32
   double shift = 0;                       // in units of the data; to the nearest multiple of the step
   double scale = 1;                       // above 0; changes the step
 };

@@ -82,21 +82,20 @@ class Alignment {
     }
     if (mismatch_ == Mismatch::requantise) return false;
     if (!same_codec)
-      return Status(
-          Code::invalid_argument,
-          fmt::format("operands {} and {} are of codecs {} and {}: compress both with one, or ask for "
-                      "requantisation",
-                      leader + 1, number + 1, first.codec->info().name, stream.codec->info().name));
+      return Status(Code::invalid_argument,
+                    fmt::format("operands {} and {} are of codecs {} and {}: compress both with one, or let "
+                                "them be requantised (--requantise)",
+                                leader + 1, number + 1, first.codec->info().name, stream.codec->info().name));
     if (own == 0)
       return Status(
           Code::invalid_argument,
           fmt::format("operands {} and {} have chunks of different shape: compress both with the same "
-                      "option dim, or ask for requantisation",
+                      "option dim, or let them be requantised (--requantise)",
                       leader + 1, number + 1));
     return Status(
         Code::invalid_argument,
         fmt::format("operand {} has steps of {} (bound {}), operand {} steps of {} (bound {}): compress "
-                    "both with the option step={}, or ask for requantisation",
+                    "both with the option step={}, or let them be requantised (--requantise)",
                     leader + 1, step, first.header.abs_error, number + 1, own, stream.header.abs_error,
                     step));
   }

@@ -11,7 +11,8 @@ namespace {
 
 // A linear combination is as far off as its operands, and what the shift misses.
 __device__ double bound_of(const Combined& combined, double bound, double scale) {
-  return multiply_up(add_up(bound, combined.missed), scale);
+  const double all = multiply_up(add_up(bound, combined.missed), scale);
+  return all > 0 ? all : value_of<double>(1);  // the least above 0
 }
 
 __global__ void complete(gpu::HeaderWords header, const ResultLedger* ledger, double bound, double scale,

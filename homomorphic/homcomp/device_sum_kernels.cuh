@@ -287,7 +287,8 @@ __device__ inline u32 find_linear(const SumSources<T>& sources, SumState<T>& sta
   state.linear.scaled_step = scaled_step;
   const double missed = sources.shift - static_cast<double>(state.linear.shift) * step;
   state.missed = missed < 0 ? -missed : missed;
-  return is_in_range && scaled_step > 0 && scaled_step <= kMost<T> ? 0 : kBeyondRange;
+  const bool is_sound = sources.scale == 1 || scaled_step >= std::numeric_limits<T>::min();
+  return is_in_range && is_sound && scaled_step <= kMost<T> ? 0 : kBeyondRange;
 }
 
 template <class T>

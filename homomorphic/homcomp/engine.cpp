@@ -112,8 +112,10 @@ template <class T>
 Result<Linear<T>> linear_of(const Encoding& encoding, const Combination& combination, double step) {
   const double scaled = step * combination.scale;
   const T scaled_step = static_cast<T>(scaled);
-  if (!(scaled_step > 0) || scaled_step > std::numeric_limits<T>::max())
-    return Status(Code::unsupported, fmt::format("{} times the step {} is no number of type {}",
+  // Subnormal steps would lose digits.
+  const bool is_sound = combination.scale == 1 || scaled_step >= std::numeric_limits<T>::min();
+  if (!is_sound || scaled_step > std::numeric_limits<T>::max())
+    return Status(Code::unsupported, fmt::format("{} times the step {} is no normal number of type {}",
                                                  combination.scale, step, to_string(encoding.field.dtype)));
   HOMZ_ASSIGN(const std::int32_t shift, quantum_of_shift(combination.shift, step));
   return Linear<T>{combination.factors,

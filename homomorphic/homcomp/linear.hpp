@@ -11,7 +11,7 @@ namespace homz::homcomp {
 // scale * (factors[0] x[0] + factors[1] x[1] + ... + shift). On quanta the scale is one of the step alone.
 template <class T>
 struct Linear {
-  std::span<const std::int32_t> factors;  // the sum of their magnitudes is at most 2^32
+  std::span<const std::int32_t> factors;  // the sum of their magnitudes is below 2^32
   std::int32_t shift;                     // in steps
   T shift_value;                          // for values without quanta
   T scale;                                // above 0

@@ -36,6 +36,7 @@ class Arithmetic(Case):
         self.check(["sub", "a.homz", "b.homz"], [x - y for x, y in zip(a, b)], 2e-3)
         self.check(["avg", "a.homz", "b.homz"], [(x + y) / 2 for x, y in zip(a, b)], 1e-3)
         self.check(["neg", "a.homz"], [-x for x in a], 1e-3)
+        self.check(["mul", "a.homz", "--by", "0"], [0] * 3000, 0)
         self.check(["mul", "a.homz", "--by", "3"], [3 * x for x in a], 3e-3)
         self.check(["mul", "a.homz", "--by", "-0.5"], [-x / 2 for x in a], 0.5e-3)
         self.check(["shift", "a.homz", "--by", "2.5"], [x + 2.5 for x in a], 2e-3)
@@ -73,6 +74,7 @@ class Arithmetic(Case):
             ["mul", "a.homz", "--by", "much", "-o", "x"],
             ["add", "a.homz", "b.homz", "--by", "2", "-o", "x"],
             ["axpy", "a.homz", "b.homz", "--by", "0.5", "-o", "x"],
+            ["axpy", "a.homz", "b.homz", "--by", "1e10", "-o", "x"],
             ["root", "a.homz", "-o", "x"],
             ["stats", "a.homz", "-o", "x"],
             ["add", "a.homz", "b.homz", "-o", "b.homz", "--force"],
@@ -82,6 +84,7 @@ class Arithmetic(Case):
         self.homz("op", "add", "a.homz", "missing", "-o", "x", expect=FAILED)
         self.compress("b", "foreign.homz", "-c", "cuszp2")
         self.homz("op", "neg", "foreign.homz", "-o", "x", expect=FAILED)
+        self.homz("op", "mul", "a.homz", "--by", "1e-40", "-o", "x", expect=FAILED)
         self.assert_no_litter(["a", "b", "a.homz", "b.homz", "foreign.homz"])
 
 

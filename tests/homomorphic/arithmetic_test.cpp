@@ -287,9 +287,13 @@ TEST(Arithmetic, MismatchesAreNamedOrRequantised) {
 TEST(Arithmetic, ArgumentsAreChecked) {
   const Fields of;
   const OpenStream operands[] = {open(of.x), open(of.y)};
-  const std::int32_t one[] = {1}, ones[] = {1, 1}, large[] = {INT32_MAX, INT32_MIN};
+  const std::int32_t one[] = {1}, ones[] = {1, 1}, large[] = {INT32_MAX, INT32_MIN},
+                     larger[] = {INT32_MIN, INT32_MIN}, none[] = {0, 0};
   EXPECT_EQ(combine({one}, operands, host()).status().code(), Code::invalid_argument);
   EXPECT_TRUE(combine({large}, operands, host()).ok());
+  EXPECT_EQ(combine({larger}, operands, host()).status().code(), Code::invalid_argument);
+  for (const double value : values_of(*combine({none}, operands, host()))) ASSERT_EQ(value, 0);
+  EXPECT_EQ(combine({ones, 0, 1e-37}, operands, host()).status().code(), Code::unsupported);
   EXPECT_EQ(combine({ones, NAN, 1}, operands, host()).status().code(), Code::invalid_argument);
   EXPECT_EQ(combine({ones, 0, 0}, operands, host()).status().code(), Code::invalid_argument);
   EXPECT_EQ(combine({ones, 0, -1}, operands, host()).status().code(), Code::invalid_argument);

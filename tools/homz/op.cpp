@@ -124,7 +124,8 @@ Result<Combination> combination_of(const Task& task, std::vector<std::int32_t>& 
       factors[0] = static_cast<std::int32_t>(task.by);
     } else if (name == "axpy") {
       return usage_error(
-          "axpy takes a whole number: another factor changes the step, so that the streams could "
+          "axpy takes a whole number of at most 31 bits: another factor changes the step, so that the "
+          "streams could "
           "not be added any more; use mul and then add with --requantise");
     } else {
       factors[0] = task.by < 0 ? -1 : 1;
@@ -181,10 +182,10 @@ Result<Exit> write_stream(const Task& task, const InputFile& input, std::span<co
   HOMZ_TRY(check_targets(task));
   HOMZ_ASSIGN(OutputFile output, OutputFile::create(task.given.output.text, input, task.given.force));
   HOMZ_ASSIGN(const Compressed result, compute(task, operands));
+  HOMZ_ASSIGN(const StreamHeader header, load(result.stream()));
   HOMZ_TRY(output.write(result.stream(), progress));
   HOMZ_TRY(output.commit());
   progress.clear();
-  HOMZ_ASSIGN(const StreamHeader header, load(result.stream()));
   if (header.order_matters && !task.given.json)
     warn(
         "the result has values that are stored exactly: in further sums the order of the streams may matter "
