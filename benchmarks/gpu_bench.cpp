@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "benchmarks/measuring.hpp"
 #include "codecs/builtin.hpp"
 #include "core/buffer.hpp"
 #include "core/gpu/gpu.hpp"
@@ -21,23 +22,6 @@
 
 namespace homz {
 namespace {
-
-template <class T>
-T must(Result<T> result) {
-  if (result.ok()) return std::move(*result);
-  fmt::print(stderr, "gpu_bench: {}\n", result.status().message());
-  std::exit(1);
-}
-void must(const Status& status) {
-  if (status.ok()) return;
-  fmt::print(stderr, "gpu_bench: {}\n", status.message());
-  std::exit(1);
-}
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
 
 struct Bench {
   unsigned repeats;

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "benchmarks/measuring.hpp"
 #include "codecs/builtin.hpp"
 #include "core/buffer.hpp"
 #include "core/gpu/gpu.hpp"
@@ -20,18 +21,6 @@
 
 namespace homz {
 namespace {
-
-template <class T>
-T must(Result<T> result) {
-  if (result.ok()) return std::move(*result);
-  fmt::print(stderr, "gpu_sum_bench: {}\n", result.status().message());
-  std::exit(1);
-}
-void must(const Status& status) {
-  if (status.ok()) return;
-  fmt::print(stderr, "gpu_sum_bench: {}\n", status.message());
-  std::exit(1);
-}
 
 constexpr unsigned kMost = 8;              // operands
 constexpr std::uint64_t kApart = 1 << 20;  // bytes from the data of one to that of the next

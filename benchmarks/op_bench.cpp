@@ -10,24 +10,13 @@
 #include <string>
 #include <vector>
 
+#include "benchmarks/measuring.hpp"
 #include "codecs/builtin.hpp"
 #include "data/synthetic.hpp"
 #include "homomorphic/arithmetic.hpp"
 
 namespace homz {
 namespace {
-
-template <class T>
-T must(Result<T> result) {
-  if (result.ok()) return std::move(*result);
-  fmt::print(stderr, "op_bench: {}\n", result.status().message());
-  std::exit(1);
-}
-void must(const Status& status) {
-  if (status.ok()) return;
-  fmt::print(stderr, "op_bench: {}\n", status.message());
-  std::exit(1);
-}
 
 constexpr unsigned kMost = 8;  // operands
 const std::vector<std::int32_t> kOnes(kMost, 1);
@@ -100,10 +89,7 @@ class Bench {
         if (repeat != 0) all[i].push_back(time.count());
       }
     std::vector<double> medians;
-    for (auto& each : all) {
-      std::sort(each.begin(), each.end());
-      medians.push_back(each[each.size() / 2]);
-    }
+    for (const auto& each : all) medians.push_back(median(each));
     return medians;
   }
 
