@@ -17,7 +17,14 @@ namespace {
 
 using namespace operands;
 
-Status check_combination(const Combination& combination, std::size_t operands) {
+template <class T>
+bool is_in_type(const Combination& combination) {
+  const double most = std::numeric_limits<T>::max();
+  return combination.scale >= std::numeric_limits<T>::min() && combination.scale <= most &&
+         std::abs(combination.shift) <= most;
+}
+
+Status check_combination(const Combination& combination, std::size_t operands, Dtype dtype) {
   if (combination.factors.size() != operands)
     return Status(Code::invalid_argument,
                   fmt::format("{} factors for {} streams", combination.factors.size(), operands));
@@ -32,6 +39,9 @@ Status check_combination(const Combination& combination, std::size_t operands) {
     return Status(
         Code::invalid_argument,
         fmt::format("a scale of {}: must be above 0 (a factor of -1 changes the sign)", combination.scale));
+  if (!with_dtype(dtype, [&](auto zero) { return is_in_type<decltype(zero)>(combination); }))
+    return Status(Code::unsupported, fmt::format("scale {} or shift {} is no normal number of type {}",
+                                                 combination.scale, combination.shift, to_string(dtype)));
   return Status();
 }
 
@@ -120,7 +130,7 @@ Status combine_into(const Combination& combination, std::span<const OpenStream> 
   HOMZ_TRY(check_arithmetic());
   HOMZ_ASSIGN(const StreamFootprint needed, find_footprint(operands, exec));
   HOMZ_TRY(check_buffers(needed, operands, stream, scratch, stream_bytes));
-  HOMZ_TRY(check_combination(combination, operands.size()));
+  HOMZ_TRY(check_combination(combination, operands.size(), operands[0].header.field.dtype));
   if (operands[0].header.field.count() == 0) return copy_empty(operands[0], stream, stream_bytes, exec);
   HOMZ_ASSIGN(const CodecArithmetic* const arithmetic, arithmetic_of(operands[0]));
   const Encoding encoding = encoding_of(operands[0].header);

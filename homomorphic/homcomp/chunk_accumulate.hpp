@@ -24,6 +24,10 @@ class FusedChunk : private ChunkEncoder<V, T> {
     this->quanta_.make();
     if (this->quanta_.has_vacant() || !take_range(other.range())) return Outcome::unsuitable;
     const Orders& orders = other.orders();
+    // Nothing stands in front of a single row or plane: no encoder of ours takes differences there, others
+    // may.
+    if ((orders.y != 0 && this->box_.extents[2] == 1) || (orders.z != 0 && this->box_.extents[1] == 1))
+      return Outcome::unsuitable;
     const bool any = orders.x + orders.y + orders.z != 0;
     this->orders_ = orders;
     this->orders_.base = any ? static_cast<std::int32_t>(first_quantum()) : 0;

@@ -92,7 +92,10 @@ class ChunkExtremum {
     const bool quantum_of_b = exact && !(no_quantum_a && no_quantum_b) ? !b : b;  // there is one in the other
     const std::int32_t quantum = quantum_of_b ? b_.quantum(i) : a_.quantum(i);
     space_.encode.quanta[i] = static_cast<std::uint32_t>(quantum);
-    return is_fill || exact ? 0 : magnitude(quantum);
+    if (is_fill || exact) return 0;
+    if (quantum < kQuantumLimit && quantum > -kQuantumLimit) return magnitude(quantum);
+    space_.exact[i / kBlock] |= bit;  // forged: no quantum for a decoder
+    return 0;
   }
 
   Orders take_differences() {

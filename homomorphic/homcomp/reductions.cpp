@@ -36,7 +36,7 @@ struct Tally {
   Int128 sum = 0, squares = 0;  // of quanta
   std::int32_t least = kQuantumLimit, most = -kQuantumLimit;
   Spread spread;  // of exact values
-  double exact_sum = 0, exact_squares = 0;
+  double exact_sum = 0, exact_norm = 0;
   double exact_least = 0, exact_most = 0;
 
   void add_quantum(std::int32_t quantum) {
@@ -50,7 +50,7 @@ struct Tally {
     Tally one;
     one.exact = 1;
     one.exact_sum = one.exact_least = one.exact_most = x;
-    one.exact_squares = x * x;
+    one.exact_norm = std::abs(x);
     one.spread.add(x);
     join(one);
   }
@@ -68,7 +68,7 @@ struct Tally {
     most = std::max(most, other.most);
     spread.join(other.spread);
     exact_sum += other.exact_sum;
-    exact_squares += other.exact_squares;
+    if (other.exact != 0) exact_norm = std::hypot(exact_norm, other.exact_norm);
   }
 
   static double lesser(double a, double b) { return a != a ? a : b != b ? b : b < a ? b : a; }
@@ -97,8 +97,9 @@ Moments moments_of(const Tally& tally, T step_as_value) {
   moments.sum = static_cast<double>(tally.sum) * step + tally.exact_sum;
   moments.mean = tally.exact == 0 ? spread.mean : moments.sum / static_cast<double>(moments.count);
   moments.variance = spread.squares / spread.count;
-  moments.deviation = std::sqrt(moments.variance);
-  moments.norm = std::sqrt(static_cast<double>(tally.squares) * step * step + tally.exact_squares);
+  moments.deviation = tally.exact == 0 ? std::sqrt(spread_of_quanta(tally, 1).squares / spread.count) * step
+                                       : std::sqrt(moments.variance);
+  moments.norm = std::hypot(std::sqrt(static_cast<double>(tally.squares)) * step, tally.exact_norm);
   moments.min = static_cast<double>(restore(tally.least, step_as_value));
   moments.max = static_cast<double>(restore(tally.most, step_as_value));
   if (tally.quanta == 0) moments.min = tally.exact_least, moments.max = tally.exact_most;

@@ -80,5 +80,24 @@ TEST(Accumulate, QuantaThatLeaveTheRange) {
   check(sample_of("large", large), sample_of("large", large), 0.5, Plan{1, true, 1});
 }
 
+// Differences along axes that a chunk does not have: allowed in a stream, though ours never has them.
+TEST(Accumulate, DifferencesAlongAxesThatAreNotThere) {
+  const Sample sample = make_sample("walk", Dtype::f64, {8192});
+  const Plan plan{1, true, 0.01};
+  const homcomp::Layout layout(2);
+  for (const unsigned flags : {0x04u, 0x08u, 0x0cu}) {
+    Payload stream = always_coded(sample, 0.01, plan);
+    stream[layout.data] |= static_cast<std::byte>(flags);
+    fix_homcomp_payload(sample.field, 1, stream);
+    const Payload payloads[] = {stream, always_coded(sample, 0.01, plan)};
+    const std::int32_t ones[] = {1, 1};
+    const Payload sum = combine_payloads(sample, plan, homcomp::sum_kernels(), {ones}, payloads);
+    const std::vector<std::byte> expected = read_payload(sample, 0.01, plan, homcomp::kernels(), sum);
+    for (const homcomp::SumKernels* kernels : available_sum_kernels())
+      EXPECT_TRUE(accumulate(sample, 0.01, plan, *kernels, stream, false, 1).decoded == expected)
+          << kernels->name;
+  }
+}
+
 }  // namespace
 }  // namespace homz::test
