@@ -3,6 +3,8 @@
 
 #include <cfenv>
 
+#include "core/status.hpp"
+
 namespace homz {
 
 // While it lives, this thread rounds to nearest, keeps subnormals (no FTZ, no DAZ) and traps nothing; then
@@ -21,5 +23,12 @@ class FpEnvironment {
  private:
   std::fenv_t saved_;
 };
+
+// What entry points of the library run in: this environment, and without an exception.
+template <class F>
+auto enter(F&& body) noexcept {
+  const FpEnvironment environment;
+  return no_throw(body);
+}
 
 }  // namespace homz

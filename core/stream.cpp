@@ -337,13 +337,6 @@ Status decode_part(const OpenStream& stream, const Region& region, Bytes data, B
   return Status();
 }
 
-// Every entry point: in the floating-point environment of homz, and without an exception.
-template <class F>
-auto enter(F&& body) noexcept {
-  const FpEnvironment environment;
-  return no_throw(body);
-}
-
 }  // namespace
 
 Result<StreamFootprint> footprint(const Compression& compression, Exec exec) {

@@ -216,13 +216,6 @@ Result<Compressed> with_memory(std::span<const OpenStream> operands, Exec exec, 
   return result;
 }
 
-// Every entry point: in the floating-point environment of homz, and without an exception.
-template <class F>
-auto enter(F&& body) noexcept {
-  const FpEnvironment environment;
-  return no_throw(body);
-}
-
 }  // namespace
 
 Result<StreamFootprint> combination_footprint(std::span<const OpenStream> operands, Exec exec) {

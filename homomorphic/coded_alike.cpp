@@ -1,6 +1,7 @@
 // Streams that do not go together as they are, made operands.
 #include <fmt/format.h>
 
+#include "core/fp_environment.hpp"
 #include "homomorphic/arithmetic.hpp"
 #include "homomorphic/bounds.hpp"
 #include "homomorphic/operands.hpp"
@@ -117,7 +118,7 @@ class Alignment {
 
 Result<CodedOperands> coded_alike(const Registry& registry, std::span<const ConstBytes> streams,
                                   Mismatch mismatch, Exec exec) {
-  return no_throw([&]() -> Result<CodedOperands> {
+  return enter([&]() -> Result<CodedOperands> {
     if (exec.space != Space::host)
       return Status(Code::unsupported, "streams are made alike on the host only");
     CodedOperands operands;

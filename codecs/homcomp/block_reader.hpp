@@ -72,20 +72,8 @@ class BlockReader {
     return true;
   }
 
-  // Finds the next blocks, as many as a vector has lanes, if all of them are dense and unmasked, and `room`
-  // bytes can be read from the start of the last one on.
-  [[gnu::always_inline]] inline bool find_dense(unsigned first, std::size_t room, DenseRun<V>& run) const {
-    const std::uint8_t* const codes = reader_.codes() + first;
-    if (kBlock * (first + V::kLanes) > count_ || has_masks() || !all_dense(codes)) return false;
-    run.words = words_;
-    run.widths = V::load_bytes(codes) - V::all(kDense);
-    const typename V::Vec bytes = (run.widths + V::all(1)) << 2;
-    const typename V::Vec ends = V::prefix_sums(bytes);
-    V::store(run.offsets, ends - bytes);
-    run.bytes = ends[V::kLanes - 1];
-    return static_cast<std::size_t>(limit_ - words_) >= run.offsets[V::kLanes - 1] + room;
-  }
-  // The same of blocks that need not be dense: the others have a width and words of 0 there.
+  // Finds the next blocks, as many as a vector has lanes, if all of them are unmasked and `room` bytes behind
+  // them can be read. Those that are not dense have a width and words of 0.
   [[gnu::always_inline]] inline bool find_mixed(unsigned first, std::size_t room, DenseRun<V>& run) const {
     if (kBlock * (first + V::kLanes) > count_ || has_masks()) return false;
     const typename V::Vec codes = V::load_bytes(reader_.codes() + first);
@@ -98,7 +86,12 @@ class BlockReader {
     run.bytes = ends[V::kLanes - 1];
     return static_cast<std::size_t>(limit_ - words_) >= run.bytes + room;
   }
-  // What such others have instead. False if signs are missing.
+  // The same, if all of them are dense besides.
+  [[gnu::always_inline]] inline bool find_dense(unsigned first, std::size_t room, DenseRun<V>& run) const {
+    return kBlock * (first + V::kLanes) <= count_ && all_dense(reader_.codes() + first) &&
+           find_mixed(first, room, run);
+  }
+  // What those that are not dense have instead. False if signs are missing.
   [[gnu::always_inline]] inline bool read_others(unsigned first, std::uint32_t (&planes)[V::kLanes],
                                                  std::uint32_t (&signs)[V::kLanes]) {
     const std::uint8_t* const codes = reader_.codes() + first;

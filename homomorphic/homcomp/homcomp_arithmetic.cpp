@@ -2,14 +2,12 @@
 
 #include "homomorphic/homcomp/device.hpp"
 #include "homomorphic/homcomp/engine.hpp"
+#include "homomorphic/operands.hpp"
 
 namespace homz {
 namespace {
 
-Encoding encoding_of(const OpenStream& stream) {
-  return Encoding{stream.header.field, stream.header.abs_error, stream.header.fill_bits, stream.header.params,
-                  true};
-}
+using operands::encoding_of;
 
 class HomcompArithmetic final : public CodecArithmetic {
  public:
@@ -66,13 +64,15 @@ class HomcompArithmetic final : public CodecArithmetic {
   }
 
   Result<Moments> moments(const OpenStream& stream, Exec exec) const override {
-    HOMZ_ASSIGN(const homcomp::Plan plan, homcomp::plan_of(encoding_of(stream)));
-    return homcomp::moments(encoding_of(stream), plan, homcomp::sum_kernels(), stream.payload, exec.threads);
+    HOMZ_ASSIGN(const homcomp::Plan plan, homcomp::plan_of(encoding_of(stream.header)));
+    return homcomp::moments(encoding_of(stream.header), plan, homcomp::sum_kernels(), stream.payload,
+                            exec.threads);
   }
 
   Result<double> dot(const OpenStream& a, const OpenStream& b, Exec exec) const override {
-    HOMZ_ASSIGN(const homcomp::Plan plan, homcomp::plan_of(encoding_of(a)));
-    return homcomp::dot(encoding_of(a), plan, homcomp::sum_kernels(), a.payload, b.payload, exec.threads);
+    HOMZ_ASSIGN(const homcomp::Plan plan, homcomp::plan_of(encoding_of(a.header)));
+    return homcomp::dot(encoding_of(a.header), plan, homcomp::sum_kernels(), a.payload, b.payload,
+                        exec.threads);
   }
 };
 

@@ -74,15 +74,16 @@ struct Tally {
   static double lesser(double a, double b) { return a != a ? a : b != b ? b : b < a ? b : a; }
 };
 
-// The quanta's spread without cancellation: deviations from an integer close to the mean are exact.
-Spread spread_of_quanta(const Tally& tally, double step) {
+// The quanta's spread, in steps, without cancellation: deviations from an integer close to the mean are
+// exact.
+Spread spread_of_quanta(const Tally& tally) {
   const auto count = static_cast<double>(tally.quanta);
   if (tally.quanta == 0) return Spread{};
   const Int128 n = tally.quanta, near = tally.sum / n;
   const Int128 squares = tally.squares - 2 * near * tally.sum + n * near * near;
   const auto rest = static_cast<double>(tally.sum - near * n);  // of the mean
   const double deviations = static_cast<double>(squares) - rest * (rest / count);
-  return Spread{count, static_cast<double>(tally.sum) / count * step, deviations * step * step};
+  return Spread{count, static_cast<double>(tally.sum) / count, deviations};
 }
 
 template <class T>
@@ -92,13 +93,14 @@ Moments moments_of(const Tally& tally, T step_as_value) {
   moments.count = tally.quanta + tally.exact;
   moments.fill = tally.fill;
   if (moments.count == 0) return moments;
-  Spread spread = spread_of_quanta(tally, step);
+  const Spread in_steps = spread_of_quanta(tally);
+  Spread spread{in_steps.count, in_steps.mean * step, in_steps.squares * step * step};
   spread.join(tally.spread);
   moments.sum = static_cast<double>(tally.sum) * step + tally.exact_sum;
   moments.mean = tally.exact == 0 ? spread.mean : moments.sum / static_cast<double>(moments.count);
   moments.variance = spread.squares / spread.count;
-  moments.deviation = tally.exact == 0 ? std::sqrt(spread_of_quanta(tally, 1).squares / spread.count) * step
-                                       : std::sqrt(moments.variance);
+  moments.deviation =
+      tally.exact == 0 ? std::sqrt(in_steps.squares / in_steps.count) * step : std::sqrt(moments.variance);
   moments.norm = std::hypot(std::sqrt(static_cast<double>(tally.squares)) * step, tally.exact_norm);
   moments.min = static_cast<double>(restore(tally.least, step_as_value));
   moments.max = static_cast<double>(restore(tally.most, step_as_value));
