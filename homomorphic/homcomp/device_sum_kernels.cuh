@@ -300,15 +300,16 @@ __global__ void __launch_bounds__(1024)
   for (u64 i = first; i < call.to.tables.chunks; i += stride) call.to.places[i] = 0;
   if (blockIdx.x != 0) return;
   for (u32 i = threadIdx.x; i < call.count; i += blockDim.x) {
-    DecodeCall<T>& from = operands[i].from;
-    from.grid = call.to.grid;
-    from.fill = call.to.fill;
-    from.tables = sources.tables;
-    from.tables.payload = const_cast<std::byte*>(sources.sources[i].payload);
-    from.data = nullptr;
-    from.words = sources.sources[i].words;
-    from.chunk_sums = sources.chunk_sums + i * call.to.tables.chunks;
-    from.fault = nullptr;
+    Tables tables = sources.tables;
+    tables.payload = const_cast<std::byte*>(sources.sources[i].payload);
+    operands[i].from = {.grid = call.to.grid,
+                        .fill = call.to.fill,
+                        .tables = tables,
+                        .data = nullptr,
+                        .words = sources.sources[i].words,
+                        .chunk_sums = sources.chunk_sums + i * call.to.tables.chunks,
+                        .sums = nullptr,
+                        .fault = nullptr};
     operands[i].factor = sources.sources[i].factor;
   }
   if (threadIdx.x != 0) return;
