@@ -1,0 +1,104 @@
+// Collectives on buffers in host memory, with MPI's semantics: what homz::collectives is for.
+//
+// All ranks of a communicator make the same calls in the same order, with the same arguments but for buffers.
+// Where arguments differ, every rank gets an error that names two ranks and what they asked for. Data of one
+// rank that is bad (NaN, infinities, incompressible) is no error. After an error a communicator refuses
+// further calls; renew() makes it usable again.
+//
+// The error of every value of the result is at most options.abs_error; all ranks get the same bits. Sums of
+// homomorphic schemes have the same bits whatever the algorithm, as long as no value is stored exactly
+// (docs/collectives.md, "Reproducibility").
+//
+// Buffers are of whole values, aligned to them. `in` and `out` may be the same memory (in place) where they
+// have the same extent; else they do not overlap. The functions do not throw.
+#pragma once
+
+#include <memory>
+#include <span>
+
+#include "collectives/request.hpp"
+#include "collectives/transport.hpp"
+#include "core/memory.hpp"
+
+namespace homz {
+
+struct Profile;   // collectives/profile.hpp
+class Operation;  // collectives/operation.hpp
+
+// A call under way. The buffers belong to it until it is done; it must not outlive its communicator.
+class Ongoing {
+ public:
+  Ongoing() noexcept;
+  explicit Ongoing(std::unique_ptr<Operation> operation) noexcept;
+  Ongoing(Ongoing&&) noexcept;
+  Ongoing& operator=(Ongoing&&) noexcept;
+  ~Ongoing();
+  // Moves it on; true when it is done. Data only moves during test() and wait().
+  Result<bool> test();
+  Status wait();
+
+ private:
+  std::unique_ptr<Operation> operation_;
+};
+
+class Communicator {
+ public:
+  // Called by all ranks of the transport. Rank 0's profile holds for all.
+  static Result<Communicator> make(std::unique_ptr<Transport> transport, const Profile& profile);
+  Communicator(Communicator&&) noexcept;
+  Communicator& operator=(Communicator&&) noexcept;
+  ~Communicator();
+
+  int rank() const noexcept;
+  int size() const noexcept;
+
+  // ---- Reductions; op: sum, average, min, max, prod.
+
+  Status allreduce(ConstBytes in, Bytes out, Dtype dtype, ReduceOp op, const CollectiveOptions& options);
+  // `out`: the root's only.
+  Status reduce(ConstBytes in, Bytes out, Dtype dtype, ReduceOp op, int root,
+                const CollectiveOptions& options);
+  // Rank r gets counts[r] values of the result, in order of the ranks.
+  Status reduce_scatter(ConstBytes in, Bytes out, std::span<const std::uint64_t> counts, Dtype dtype,
+                        ReduceOp op, const CollectiveOptions& options);
+  // The same with equal counts: in is size() times out.
+  Status reduce_scatter_block(ConstBytes in, Bytes out, Dtype dtype, ReduceOp op,
+                              const CollectiveOptions& options);
+
+  // ---- Movement. Every rank, the source included, gets the values that the compressed ones decode to.
+
+  Status bcast(Bytes data, Dtype dtype, int root, const CollectiveOptions& options);
+  // in: own values; out: all. In place: in is its own place in out.
+  Status allgather(ConstBytes in, Bytes out, Dtype dtype, const CollectiveOptions& options);
+  Status allgatherv(ConstBytes in, Bytes out, std::span<const std::uint64_t> counts, Dtype dtype,
+                    const CollectiveOptions& options);
+  // in of scatter, out of gather: the root's only.
+  Status scatter(ConstBytes in, Bytes out, Dtype dtype, int root, const CollectiveOptions& options);
+  Status gather(ConstBytes in, Bytes out, Dtype dtype, int root, const CollectiveOptions& options);
+  // counts: on all ranks.
+  Status scatterv(ConstBytes in, Bytes out, std::span<const std::uint64_t> counts, Dtype dtype, int root,
+                  const CollectiveOptions& options);
+  Status gatherv(ConstBytes in, Bytes out, std::span<const std::uint64_t> counts, Dtype dtype, int root,
+                 const CollectiveOptions& options);
+  // Equal blocks, in order of the ranks.
+  Status alltoall(ConstBytes in, Bytes out, Dtype dtype, const CollectiveOptions& options);
+  // send_counts[r] values go to rank r, receive_counts[r] come from it, both in order of the ranks.
+  Status alltoallv(ConstBytes in, std::span<const std::uint64_t> send_counts, Bytes out,
+                   std::span<const std::uint64_t> receive_counts, Dtype dtype,
+                   const CollectiveOptions& options);
+
+  // ---- Non-blocking. Several calls may be under way; every rank starts them in the same order.
+
+  Result<Ongoing> start_allreduce(ConstBytes in, Bytes out, Dtype dtype, ReduceOp op,
+                                  const CollectiveOptions& options);
+
+  // All ranks call it after an error; what was under way is given up.
+  Status renew();
+
+ private:
+  class State;
+  explicit Communicator(std::unique_ptr<State> state) noexcept;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace homz

@@ -1,0 +1,56 @@
+// How bytes get from rank to rank. Algorithms are built on these verbs alone; a transport is about 150 lines.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+
+#include "collectives/request.hpp"
+#include "core/memory.hpp"
+#include "core/status.hpp"
+
+namespace homz {
+
+// One send or receive under way. Belongs to the caller, who keeps it and the bytes in place until `done`.
+struct Pending {
+  bool done = false;
+  std::uint64_t bytes = 0;  // received
+  int from = -1;            // received from
+};
+
+inline constexpr int kAnyRank = -1;
+
+class Transport {
+ public:
+  virtual ~Transport() = default;
+  virtual int rank() const noexcept = 0;
+  virtual int size() const noexcept = 0;
+  // The node of each rank, numbered from 0: ranks of a node share memory.
+  virtual std::span<const int> nodes() const noexcept = 0;
+
+  // Both start something and return at once. Messages between two ranks with equal tags arrive in order.
+  // Tags: 0 to 32767. At most 2^30 bytes a message.
+  virtual Status send(ConstBytes bytes, int to, int tag, Pending* pending) = 0;
+  // `capacity` is at least as long as the message; from kAnyRank takes any.
+  virtual Status receive(Bytes capacity, int from, int tag, Pending* pending) = 0;
+  // Moves things on, and marks what is done.
+  virtual Status poll() = 0;
+  // Nothing was done for a while: gives the core to others.
+  virtual void yield() = 0;
+  // Gives up what is not done; afterwards nothing refers to the Pending or its bytes. For failed calls: what
+  // is on its way may be lost, and the transport is of no use any more until renewed.
+  virtual void abandon(Pending* pending) = 0;
+
+  // A transport between the given ranks, which all call this with the same list; own messages and tags.
+  virtual Result<std::unique_ptr<Transport>> group(std::span<const int> ranks) = 0;
+
+  // The transport's own uncompressed collective, blocking, or unsupported. Ranks must agree.
+  virtual bool has_native(Collective) const noexcept { return false; }
+  virtual Status native(Collective, ReduceOp, Dtype, ConstBytes, Bytes, std::uint64_t /*count*/,
+                        int /*root*/) {
+    return Status(Code::unsupported, "this transport has no collectives of its own");
+  }
+};
+
+}  // namespace homz
