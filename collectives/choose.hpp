@@ -18,24 +18,31 @@ struct Task {
   Collective collective = Collective::allreduce;
   ReduceOp op = ReduceOp::sum;
   Dtype dtype = Dtype::f32;
-  std::uint64_t count = 0;  // values of the whole: of a rank's vector in reductions and bcast, of all ranks'
-                            // in allgather, scatter, gather and alltoall
+  // Values of the whole: of a rank's vector in reductions and bcast, of all ranks' in allgather, scatter and
+  // gather, of what a rank sends to all in alltoall.
+  std::uint64_t count = 0;
   int ranks = 1;
   int ranks_per_node = 1;  // 0: nodes have different numbers of ranks
   bool lossy = false;      // a bound above 0 was given
   bool uneven = false;     // counts differ between ranks
   bool has_native = false;
+  friend bool operator==(const Task&, const Task&) = default;
 };
 
 struct Candidate {
-  Algorithm algorithm;
-  Scheme scheme;
+  Algorithm algorithm = Algorithm::automatic;
+  Scheme scheme = Scheme::automatic;
   std::string codec;  // empty if plain
   std::uint64_t piece_values = 0;
-  double seconds = 0;  // expected
+  double seconds = 0;     // expected
+  double wire_bytes = 0;  // expected, of the rank that sends most
 };
 
-// Raw bytes over compressed ones, for codecs of the profile in its order; sampled, or guessed.
+// The codecs that a call may take: that of the options, else those of the profile.
+std::vector<std::string> codecs_in_question(const CollectiveOptions& options, const Profile& profile);
+
+// Raw bytes over compressed ones of one rank's data, for the codecs in question, in their order. Where it is
+// not known (0 or not there) the codec is taken only if the options ask for compression, at a guess.
 using Ratios = std::vector<double>;
 
 // All that can run, by rising seconds. Overrides (not automatic) leave only what they name.
@@ -46,21 +53,26 @@ struct Decision {
   Candidate candidate;
   std::string reason;
 };
-// Errors: invalid_argument where the overrides leave nothing, with what there is.
+// The least of the candidates; but what is compressed must be expected to gain a tenth on what is not, and
+// our own uncompressed algorithms a tenth on the transport's. Errors: invalid_argument where the overrides
+// leave nothing, with what there is.
 Result<Decision> choose(const Task& task, const CollectiveOptions& options, const Profile& profile,
                         std::span<const double> ratios);
 
 // Whether ranks should look at their data and agree before they choose: no, where compression could not pay
-// at any ratio, or asking costs more than a twenty-fifth of the uncompressed call.
+// at any ratio, or asking costs more than a twenty-fifth of the uncompressed call; yes, where the options ask
+// for compression.
 bool worth_asking(const Task& task, const CollectiveOptions& options, const Profile& profile);
 
-// Expected seconds of the agreement.
-double seconds_to_agree(int ranks, const Profile& profile);
+// Expected seconds of the agreement: log2 N rounds of records.
+double seconds_to_agree(const Task& task, const Profile& profile);
 
 // What an algorithm can do: for tables, tests and error texts.
 bool can_run(Algorithm algorithm, Scheme scheme, const Task& task);
 
 // Overrides from the environment: HOMZ_ALGORITHM, HOMZ_SCHEME, HOMZ_CODEC, where the options say automatic.
-Result<CollectiveOptions> with_environment(CollectiveOptions options);
+// They hold for the calls that they suit: other calls, and those with a bound of 0, are as if they were not
+// set. Errors: invalid_argument for values of no meaning.
+Result<CollectiveOptions> with_environment(CollectiveOptions options, const Task& task);
 
 }  // namespace homz

@@ -1,0 +1,381 @@
+#include "collectives/choose.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstdlib>
+
+#include "codecs/builtin.hpp"
+#include "collectives/cost.hpp"
+#include "collectives/sample.hpp"
+#include "homomorphic/codec_arithmetic.hpp"
+
+namespace homz {
+namespace {
+
+constexpr std::uint64_t kLeastPiece = 4096;         // values: what codecs take as a whole
+constexpr std::uint64_t kMostPieceBytes = 1 << 20;  // raw
+constexpr double kGuessedRatio = 4;                 // where compression is asked for and nobody looked
+constexpr double kDoubt = 1.1;                      // gains that expectations may well miss
+constexpr double kAskingShare = 25;                 // of a call that asking may take
+constexpr double kNothing = 1e9;                    // ratio of data that vanish
+
+constexpr Algorithm kAlgorithms[] = {
+    Algorithm::native,       Algorithm::ring,     Algorithm::recursive_doubling,
+    Algorithm::rabenseifner, Algorithm::direct,   Algorithm::binomial,
+    Algorithm::bruck,        Algorithm::two_level};
+constexpr Scheme kSchemes[] = {Scheme::plain,        Scheme::cprp2p,        Scheme::ccoll,
+                               Scheme::hzccl,        Scheme::homcomp_ahead, Scheme::homcomp_step,
+                               Scheme::homcomp_fused};
+
+// ---- What can run
+
+bool has_levels(const Task& task) {
+  return task.ranks_per_node > 1 && task.ranks_per_node < task.ranks && task.ranks % task.ranks_per_node == 0;
+}
+
+bool suits(Algorithm algorithm, const Task& task) {
+  const auto is_of = [&](std::initializer_list<Collective> collectives) {
+    return std::find(collectives.begin(), collectives.end(), task.collective) != collectives.end();
+  };
+  using C = Collective;
+  switch (algorithm) {
+    case Algorithm::automatic:
+      return false;
+    case Algorithm::native:
+      return task.has_native && !task.uneven;
+    case Algorithm::ring:
+      return is_of({C::allreduce, C::reduce_scatter, C::reduce, C::allgather, C::bcast});
+    case Algorithm::recursive_doubling:
+      return task.collective == C::allreduce || (task.collective == C::allgather && !task.uneven &&
+                                                 std::has_single_bit(static_cast<unsigned>(task.ranks)));
+    case Algorithm::rabenseifner:
+      return is_of({C::allreduce, C::reduce_scatter, C::reduce});
+    case Algorithm::direct:
+      return task.collective != C::bcast;
+    case Algorithm::binomial:
+      return is_of({C::allreduce, C::reduce, C::bcast, C::scatter, C::gather});
+    case Algorithm::bruck:
+      return task.collective == C::allgather || (task.collective == C::alltoall && !task.uneven);
+    case Algorithm::two_level:
+      return task.collective == C::allreduce && has_levels(task);
+  }
+  return false;
+}
+
+bool suits(Scheme scheme, const Task& task) {
+  if (scheme == Scheme::plain) return true;
+  if (scheme == Scheme::automatic || !task.lossy) return false;
+  if (!is_homomorphic(scheme)) return true;
+  if (!reduces(task.collective)) return false;
+  if (task.op == ReduceOp::min || task.op == ReduceOp::max) return scheme != Scheme::homcomp_fused;
+  return task.op == ReduceOp::sum || task.op == ReduceOp::average;
+}
+
+// ---- Codecs
+
+struct CodecInQuestion {
+  std::string name;
+  CodecChoice choice;
+};
+
+std::vector<CodecInQuestion> in_question(const CollectiveOptions& options, const Profile& profile) {
+  std::vector<CodecInQuestion> codecs;
+  if (options.codec.codec != nullptr) {
+    codecs.push_back({to_string(options.codec), options.codec});
+    return codecs;
+  }
+  for (const CodecProfile& each : profile.codecs) {
+    const Result<CodecChoice> choice = registry().choose(each.codec);
+    if (choice.ok()) codecs.push_back({each.codec, *choice});
+  }
+  return codecs;
+}
+
+// That of the codec; else of one with other options; else a guess.
+const CodecProfile& speeds_of(const CodecInQuestion& codec, const Profile& profile) {
+  static const Profile kUnmeasured = Profile::unmeasured();
+  const std::string_view base = codec.choice.codec->info().name;
+  const CodecProfile* nearest = &kUnmeasured.codecs.front();
+  for (const CodecProfile& each : profile.codecs) {
+    if (each.codec == codec.name) return each;
+    if (each.codec.substr(0, each.codec.find(':')) == base) nearest = &each;
+  }
+  return *nearest;
+}
+
+bool asks_for_compression(const CollectiveOptions& options) {
+  return options.scheme != Scheme::automatic && options.scheme != Scheme::plain;
+}
+
+// ---- The table
+
+// Calls back with all that can run: f(approach, codec's name).
+class Table {
+ public:
+  Table(const Task& task, const CollectiveOptions& options, const Profile& profile)
+      : task_(task), options_(options), profile_(profile) {}
+
+  // f(candidate)
+  template <class F>
+  void uncompressed(F&& f) const {
+    if (!allows(Scheme::plain)) return;
+    for (const Algorithm algorithm : kAlgorithms)
+      if (allows(algorithm, Scheme::plain)) f(best_pieces(algorithm, Scheme::plain, nullptr, "", 1));
+  }
+  // ratio(i): of the codec i, 0 if it is not to be taken
+  template <class Ratio, class F>
+  void compressed(Ratio&& ratio, F&& f) const {
+    if (!task_.lossy || options_.scheme == Scheme::plain) return;
+    const std::vector<CodecInQuestion> codecs = in_question(options_, profile_);
+    for (std::size_t i = 0; i < codecs.size(); ++i) {
+      const double gain = ratio(i);
+      if (!(gain > 0)) continue;
+      const bool computes = find_arithmetic(codecs[i].choice.codec->info().id) != nullptr;
+      const CodecProfile& speeds = speeds_of(codecs[i], profile_);
+      for (const Scheme scheme : kSchemes)
+        if (scheme != Scheme::plain && allows(scheme) && (computes || !is_homomorphic(scheme)))
+          for (const Algorithm algorithm : kAlgorithms)
+            if (allows(algorithm, scheme)) f(best_pieces(algorithm, scheme, &speeds, codecs[i].name, gain));
+    }
+  }
+
+ private:
+  bool allows(Scheme scheme) const {
+    return options_.scheme == Scheme::automatic || options_.scheme == scheme;
+  }
+  bool allows(Algorithm algorithm, Scheme scheme) const {
+    return (options_.algorithm == Algorithm::automatic || options_.algorithm == algorithm) &&
+           can_run(algorithm, scheme, task_);
+  }
+
+  // Of 4096 values and twice, four times ... as many, up to the part and 1 MiB.
+  Candidate best_pieces(Algorithm algorithm, Scheme scheme, const CodecProfile* codec,
+                        const std::string& name, double ratio) const {
+    Approach approach{algorithm, scheme, codec, ratio, kLeastPiece, options_.threads};
+    Candidate best{algorithm, scheme, name, 0, 0, 0};
+    const auto weigh = [&](std::uint64_t values) {
+      approach.piece_values = values;
+      const Cost cost = expected_cost(task_, approach, profile_);
+      if (best.piece_values != 0 && cost.seconds >= best.seconds) return;
+      best.piece_values = values;
+      best.seconds = cost.seconds;
+      best.wire_bytes = cost.wire_bytes;
+    };
+    if (options_.piece_values != 0) {
+      weigh(options_.piece_values);
+      return best;
+    }
+    const double part = values_of_a_part(task_, algorithm);
+    const std::uint64_t most =
+        algorithm == Algorithm::native ? kLeastPiece : kMostPieceBytes / size_of(task_.dtype);
+    for (std::uint64_t values = kLeastPiece; values <= most; values *= 2) {
+      weigh(values);
+      if (static_cast<double>(values) >= part) break;
+    }
+    return best;
+  }
+
+  const Task& task_;
+  const CollectiveOptions& options_;
+  const Profile& profile_;
+};
+
+// Why there is no candidate, and what there is.
+Status nothing_left(const Task& task, const CollectiveOptions& options) {
+  std::string text = fmt::format("nothing does {} by algorithm {} with scheme {}", to_string(task.collective),
+                                 to_string(options.algorithm), to_string(options.scheme));
+  if (options.codec.codec != nullptr) text += fmt::format(" and codec {}", to_string(options.codec));
+  if (!task.lossy)
+    text += ": the bound is 0, so that values must be exact; give a bound or leave the scheme to the call";
+  else if (is_homomorphic(options.scheme) && options.codec.codec != nullptr &&
+           find_arithmetic(options.codec.codec->info().id) == nullptr)
+    text += ": the codec has no arithmetic; take homcomp or scheme ccoll";
+  text += "; there is";
+  std::string_view separator = " ";
+  for (const Algorithm algorithm : kAlgorithms) {
+    std::string schemes;
+    for (const Scheme scheme : kSchemes)
+      if (can_run(algorithm, scheme, task))
+        schemes += fmt::format("{}{}", schemes.empty() ? "" : ", ", to_string(scheme));
+    if (schemes.empty()) continue;
+    text += fmt::format("{}{} ({})", separator, to_string(algorithm), schemes);
+    separator = ", ";
+  }
+  return Status(Code::invalid_argument, std::move(text));
+}
+
+// ---- The choice
+
+struct Leaders {
+  std::optional<Candidate> native, plain, compressed;
+
+  void take(const Candidate& candidate) {
+    auto& leader = candidate.scheme != Scheme::plain          ? compressed
+                   : candidate.algorithm == Algorithm::native ? native
+                                                              : plain;
+    if (!leader || candidate.seconds < leader->seconds) leader = candidate;
+  }
+  const Candidate* uncompressed() const {
+    if (!plain) return native ? &*native : nullptr;
+    return native && native->seconds <= kDoubt * plain->seconds ? &*native : &*plain;
+  }
+  const Candidate* best() const {
+    const Candidate* const exact = uncompressed();
+    if (!compressed) return exact;
+    return exact != nullptr && exact->seconds <= kDoubt * compressed->seconds ? exact : &*compressed;
+  }
+};
+
+std::string time_text(double seconds) {
+  if (seconds < 1e-3) return fmt::format("{:.3g} us", seconds * 1e6);
+  return seconds < 1 ? fmt::format("{:.3g} ms", seconds * 1e3) : fmt::format("{:.3g} s", seconds);
+}
+
+std::string name_of(const Candidate& candidate) {
+  if (candidate.scheme == Scheme::plain)
+    return fmt::format("{} without compression", to_string(candidate.algorithm));
+  return fmt::format("{}, {} with {}", to_string(candidate.algorithm), to_string(candidate.scheme),
+                     candidate.codec);
+}
+
+bool is_forced(const CollectiveOptions& options) {
+  return options.algorithm != Algorithm::automatic || options.scheme != Scheme::automatic;
+}
+
+// What speaks for the choice beside its time: what the other kind would take.
+std::string comparison(const Candidate& best, const Leaders& leaders, const Task& task,
+                       const CollectiveOptions& options) {
+  if (best.scheme != Scheme::plain) {
+    const Candidate* const exact = leaders.uncompressed();
+    return exact == nullptr ? "nothing uncompressed is allowed"
+                            : fmt::format("{} would take {}", name_of(*exact), time_text(exact->seconds));
+  }
+  if (!task.lossy) return "the bound is 0, so that values must be exact";
+  if (leaders.compressed)
+    return fmt::format("{} would take {}{}", name_of(*leaders.compressed),
+                       time_text(leaders.compressed->seconds),
+                       leaders.compressed->seconds < best.seconds ? ", a gain too small to rely on" : "");
+  if (options.scheme == Scheme::plain || options.algorithm == Algorithm::native)
+    return "compression is not allowed";
+  return "compression cannot pay enough to look at the data";
+}
+
+std::string reason_for(const Candidate& best, const Leaders& leaders, const Task& task,
+                       const CollectiveOptions& options) {
+  return fmt::format("{}{}: {} expected; {}", is_forced(options) ? "as asked for, " : "", name_of(best),
+                     time_text(best.seconds), comparison(best, leaders, task, options));
+}
+
+double known_ratio(std::span<const double> ratios, std::size_t codec, const CollectiveOptions& options) {
+  if (codec < ratios.size() && ratios[codec] > 0) return ratios[codec];
+  return asks_for_compression(options) ? kGuessedRatio : 0;
+}
+
+// ---- Looking at the data
+
+double seconds_to_look(const Task& task, const CollectiveOptions& options, const Profile& profile) {
+  const bool has_all = reduces(task.collective) || task.collective == Collective::bcast ||
+                       task.collective == Collective::scatter || task.collective == Collective::alltoall;
+  const double values = static_cast<double>(task.count) / (has_all ? 1 : std::max(task.ranks, 1));
+  const double value_bytes = static_cast<double>(size_of(task.dtype));
+  const double chunk = std::min(values, 4096.0) * value_bytes;
+  double seconds = values * value_bytes * profile.copy_seconds_per_byte;  // for the largest magnitude
+  for (const CodecInQuestion& codec : in_question(options, profile))
+    seconds += static_cast<double>(sampled_chunks(static_cast<std::uint64_t>(values))) *
+               speeds_of(codec, profile).encode.seconds(chunk);
+  return seconds;
+}
+
+const char* variable(const char* name) {
+  const char* const value = std::getenv(name);
+  return value != nullptr && *value != 0 ? value : nullptr;
+}
+
+}  // namespace
+
+bool can_run(Algorithm algorithm, Scheme scheme, const Task& task) {
+  if (algorithm == Algorithm::native && scheme != Scheme::plain) return false;
+  return suits(algorithm, task) && suits(scheme, task);
+}
+
+std::vector<std::string> codecs_in_question(const CollectiveOptions& options, const Profile& profile) {
+  std::vector<std::string> names;
+  for (CodecInQuestion& codec : in_question(options, profile)) names.push_back(std::move(codec.name));
+  return names;
+}
+
+std::vector<Candidate> candidates(const Task& task, const CollectiveOptions& options, const Profile& profile,
+                                  std::span<const double> ratios) {
+  std::vector<Candidate> all;
+  const auto add = [&](const Candidate& candidate) { all.push_back(candidate); };
+  const Table table(task, options, profile);
+  table.uncompressed(add);
+  table.compressed([&](std::size_t i) { return known_ratio(ratios, i, options); }, add);
+  std::stable_sort(all.begin(), all.end(),
+                   [](const Candidate& a, const Candidate& b) { return a.seconds < b.seconds; });
+  return all;
+}
+
+Result<Decision> choose(const Task& task, const CollectiveOptions& options, const Profile& profile,
+                        std::span<const double> ratios) {
+  return no_throw([&]() -> Result<Decision> {
+    Leaders leaders;
+    const auto take = [&](const Candidate& candidate) { leaders.take(candidate); };
+    const Table table(task, options, profile);
+    table.uncompressed(take);
+    table.compressed([&](std::size_t i) { return known_ratio(ratios, i, options); }, take);
+    const Candidate* const best = leaders.best();
+    if (best == nullptr) return nothing_left(task, options);
+    return Decision{*best, reason_for(*best, leaders, task, options)};
+  });
+}
+
+double seconds_to_agree(const Task& task, const Profile& profile) {
+  const bool is_one_node = task.ranks_per_node >= task.ranks;
+  const LinkProfile& link = is_one_node ? profile.inside : profile.between;
+  const auto rounds = static_cast<double>(std::bit_width(static_cast<unsigned>(std::max(task.ranks, 1) - 1)));
+  return rounds * (link.latency + 2 * profile.message_seconds);
+}
+
+bool worth_asking(const Task& task, const CollectiveOptions& options, const Profile& profile) {
+  if (!task.lossy || task.ranks <= 1 || task.count == 0) return false;
+  if (asks_for_compression(options)) return true;
+  Leaders leaders;
+  const auto take = [&](const Candidate& candidate) { leaders.take(candidate); };
+  const Table table(task, options, profile);
+  table.uncompressed(take);
+  const Candidate* const exact = leaders.uncompressed();
+  if (exact == nullptr) return true;
+  const double asking = seconds_to_agree(task, profile) + seconds_to_look(task, options, profile);
+  if (asking > exact->seconds / kAskingShare) return false;
+  table.compressed([](std::size_t) { return kNothing; }, take);
+  return leaders.compressed && kDoubt * (leaders.compressed->seconds + asking) < exact->seconds;
+}
+
+Result<CollectiveOptions> with_environment(CollectiveOptions options, const Task& task) {
+  return no_throw([&]() -> Result<CollectiveOptions> {
+    const char* const algorithm = variable("HOMZ_ALGORITHM");
+    if (algorithm != nullptr) {
+      const Result<Algorithm> value = parse_algorithm(algorithm);
+      if (!value.ok()) return value.status().within("HOMZ_ALGORITHM");
+      if (options.algorithm == Algorithm::automatic && suits(*value, task)) options.algorithm = *value;
+    }
+    const char* const scheme = variable("HOMZ_SCHEME");
+    if (scheme != nullptr) {
+      const Result<Scheme> value = parse_scheme(scheme);
+      if (!value.ok()) return value.status().within("HOMZ_SCHEME");
+      if (options.scheme == Scheme::automatic && suits(*value, task)) options.scheme = *value;
+    }
+    const char* const codec = variable("HOMZ_CODEC");
+    if (codec != nullptr) {
+      const Result<CodecChoice> value = registry().choose(codec);
+      if (!value.ok()) return value.status().within("HOMZ_CODEC");
+      if (options.codec.codec == nullptr) options.codec = *value;
+    }
+    return options;
+  });
+}
+
+}  // namespace homz

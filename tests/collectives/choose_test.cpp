@@ -1,0 +1,305 @@
+// Choices: what can run, the least of it, overrides and the environment, when to look at the data.
+#include <cstdlib>
+#include <set>
+
+#include "codecs/builtin.hpp"
+#include "tests/collectives/choosing.hpp"
+
+namespace homz::test {
+namespace {
+
+using Ways = std::set<std::pair<Algorithm, Scheme>>;
+
+Ways ways(const Task& task) {
+  Ways all;
+  for (const Algorithm algorithm : kAlgorithms)
+    for (const Scheme scheme : kSchemes)
+      if (can_run(algorithm, scheme, task)) all.emplace(algorithm, scheme);
+  return all;
+}
+
+TEST(CanRun, ByCollective) {
+  using A = Algorithm;
+  const std::pair<Collective, std::set<A>> table[] = {
+      {Collective::allreduce,
+       {A::native, A::ring, A::recursive_doubling, A::rabenseifner, A::direct, A::binomial, A::two_level}},
+      {Collective::reduce_scatter, {A::native, A::ring, A::rabenseifner, A::direct}},
+      {Collective::reduce, {A::native, A::ring, A::rabenseifner, A::direct, A::binomial}},
+      {Collective::allgather, {A::native, A::ring, A::recursive_doubling, A::direct, A::bruck}},
+      {Collective::bcast, {A::native, A::ring, A::binomial}},
+      {Collective::scatter, {A::native, A::direct, A::binomial}},
+      {Collective::gather, {A::native, A::direct, A::binomial}},
+      {Collective::alltoall, {A::native, A::direct, A::bruck}},
+  };
+  for (const auto& [collective, algorithms] : table) {
+    Task task = task_of(1 << 20, 8, collective);
+    task.ranks_per_node = 4;
+    task.has_native = true;
+    for (const Algorithm algorithm : kAlgorithms) {
+      SCOPED_TRACE(testing::Message() << to_string(collective) << " " << to_string(algorithm));
+      EXPECT_EQ(can_run(algorithm, Scheme::plain, task), algorithms.count(algorithm) == 1);
+      for (const Scheme scheme : kSchemes)
+        EXPECT_EQ(can_run(algorithm, scheme, task),
+                  algorithms.count(algorithm) == 1 &&
+                      (scheme == Scheme::plain || algorithm != Algorithm::native) &&
+                      (!is_homomorphic(scheme) || reduces(collective)))
+            << to_string(scheme);
+    }
+  }
+}
+
+TEST(CanRun, ByShapeOperationAndBound) {
+  Task task = task_of(1 << 20, 6, Collective::allgather);
+  EXPECT_FALSE(can_run(Algorithm::native, Scheme::plain, task));
+  EXPECT_FALSE(can_run(Algorithm::recursive_doubling, Scheme::plain, task));  // 6 ranks
+  task.ranks = 8;
+  task.has_native = task.uneven = true;
+  EXPECT_FALSE(can_run(Algorithm::recursive_doubling, Scheme::plain, task));
+  EXPECT_FALSE(can_run(Algorithm::native, Scheme::plain, task));
+  EXPECT_TRUE(can_run(Algorithm::bruck, Scheme::ccoll, task));
+  for (const int per_node : {0, 1, 3, 8, 16}) {
+    Task sum = task_of(1 << 20, 8);
+    sum.ranks_per_node = per_node;
+    EXPECT_FALSE(can_run(Algorithm::two_level, Scheme::plain, sum)) << per_node;
+  }
+  Task reduction = task_of(1 << 20, 8);
+  for (const ReduceOp op : {ReduceOp::min, ReduceOp::max}) {
+    reduction.op = op;
+    EXPECT_TRUE(can_run(Algorithm::ring, Scheme::hzccl, reduction));
+    EXPECT_TRUE(can_run(Algorithm::ring, Scheme::homcomp_step, reduction));
+    EXPECT_FALSE(can_run(Algorithm::ring, Scheme::homcomp_fused, reduction));
+  }
+  reduction.op = ReduceOp::prod;
+  EXPECT_FALSE(can_run(Algorithm::ring, Scheme::hzccl, reduction));
+  EXPECT_TRUE(can_run(Algorithm::ring, Scheme::ccoll, reduction));
+  reduction.op = ReduceOp::sum;
+  reduction.lossy = false;
+  for (const Scheme scheme : kSchemes)
+    EXPECT_EQ(can_run(Algorithm::ring, scheme, reduction), scheme == Scheme::plain);
+  EXPECT_FALSE(can_run(Algorithm::automatic, Scheme::plain, reduction));
+  EXPECT_FALSE(can_run(Algorithm::ring, Scheme::automatic, reduction));
+}
+
+TEST(Candidates, AreAllThatCanRunByRisingSeconds) {
+  const Profile profile = profile_with(1e8);
+  const std::vector<double> ratios = {8};
+  for (const Collective collective : kCollectives)
+    for (const int ranks : {1, 2, 6, 8}) {
+      Task task = task_of(1 << 22, ranks, collective);
+      task.ranks_per_node = 2;
+      task.has_native = true;
+      const auto all = candidates(task, options_of(Algorithm::automatic), profile, ratios);
+      Ways found;
+      double before = 0;
+      for (const Candidate& each : all) {
+        found.emplace(each.algorithm, each.scheme);
+        EXPECT_GE(each.seconds, before);
+        before = each.seconds;
+        EXPECT_EQ(each.codec, each.scheme == Scheme::plain ? "" : "homcomp");
+        EXPECT_GT(each.piece_values, 0u);
+        EXPECT_EQ(each.piece_values % 4096, 0u);
+        EXPECT_LE(4 * each.piece_values, 1u << 20);
+      }
+      EXPECT_TRUE(found == ways(task)) << to_string(collective) << ", " << ranks;
+      EXPECT_EQ(found.size(), all.size());
+    }
+}
+
+TEST(Candidates, PiecesAsAsked) {
+  CollectiveOptions options = options_of(Algorithm::ring);
+  options.piece_values = 12345;
+  const std::vector<double> ratios = {8};
+  for (const Candidate& each : candidates(task_of(1 << 22, 4), options, profile_with(1e9), ratios))
+    EXPECT_EQ(each.piece_values, 12345u);
+}
+
+Decision chosen(const Task& task, const CollectiveOptions& options, const Profile& profile, double ratio) {
+  const std::vector<double> ratios = {ratio};
+  const Result<Decision> decision = choose(task, options, profile, ratios);
+  EXPECT_TRUE(decision.ok()) << decision.status().message();
+  return decision.ok() ? *decision : Decision{};
+}
+
+// 2 (1 - rho) b + g > c + d + h, and 2 (1 - rho) b > c + 2 d; pieces that overlap help compression by a few
+// times at most.
+TEST(Choices, BreakEvenWhereTheLiteratureHasIt) {
+  const double rho = 1.0 / 8, c = 1 / 1e9, d = 1 / 1.5e9, h = 1 / 2e9, g = 1 / 10e9;
+  const Task task = task_of(256 << 20, 64);
+  const std::pair<Scheme, double> table[] = {{Scheme::hzccl, (c + d + h - g) / (2 * (1 - rho))},
+                                             {Scheme::ccoll, (c + 2 * d) / (2 * (1 - rho))}};
+  for (const auto& [scheme, byte] : table)
+    for (const double factor : {4.0, 0.25}) {
+      const Profile profile = profile_with(1 / (byte * factor), 1e-6);
+      const double ratio = 8;
+      const auto seconds = [&](Scheme of) {
+        return candidates(task, options_of(Algorithm::ring, of), profile, std::span(&ratio, 1))
+            .front()
+            .seconds;
+      };
+      EXPECT_EQ(seconds(scheme) < seconds(Scheme::plain), factor > 1) << to_string(scheme) << factor;
+    }
+}
+
+TEST(Choices, NotToCompressIsOne) {
+  const Decision fast = chosen(task_of(64 << 20, 8), options_of(Algorithm::automatic), profile_with(50e9), 8);
+  EXPECT_EQ(fast.candidate.scheme, Scheme::plain);
+  EXPECT_EQ(fast.candidate.codec, "");
+  EXPECT_NE(fast.reason.find("without compression"), std::string::npos) << fast.reason;
+  EXPECT_NE(fast.reason.find("would take"), std::string::npos) << fast.reason;
+  const Decision slow = chosen(task_of(64 << 20, 8), options_of(Algorithm::automatic), profile_with(1e8), 8);
+  EXPECT_TRUE(is_homomorphic(slow.candidate.scheme)) << slow.reason;
+  EXPECT_EQ(slow.candidate.codec, "homcomp");
+  EXPECT_NE(slow.reason.find("with homcomp"), std::string::npos) << slow.reason;
+  EXPECT_NE(slow.reason.find("without compression would take"), std::string::npos) << slow.reason;
+  // Data that cannot be compressed.
+  EXPECT_EQ(
+      chosen(task_of(64 << 20, 8), options_of(Algorithm::automatic), profile_with(1e8), 1).candidate.scheme,
+      Scheme::plain);
+  // Nobody looked.
+  EXPECT_EQ(
+      chosen(task_of(64 << 20, 8), options_of(Algorithm::automatic), profile_with(1e8), 0).candidate.scheme,
+      Scheme::plain);
+  Task exact = task_of(64 << 20, 8);
+  exact.lossy = false;
+  const Decision unbounded = chosen(exact, options_of(Algorithm::automatic), profile_with(1e8), 8);
+  EXPECT_EQ(unbounded.candidate.scheme, Scheme::plain);
+  EXPECT_NE(unbounded.reason.find("bound is 0"), std::string::npos) << unbounded.reason;
+}
+
+TEST(Choices, SmallGainsAreNotReliedOn) {
+  Task task = task_of(1 << 20, 4);
+  task.has_native = true;
+  Profile profile = profile_with(1e9);
+  const double ring = candidates(task, options_of(Algorithm::automatic, Scheme::plain), profile_with(1e9), {})
+                          .front()
+                          .seconds;
+  for (const double factor : {1.05, 1.2}) {
+    profile.natives = {{Collective::allreduce, 4, {{{1 << 20, factor * ring}}}}};
+    EXPECT_EQ(chosen(task, options_of(Algorithm::automatic, Scheme::plain), profile, 0).candidate.algorithm ==
+                  Algorithm::native,
+              factor < 1.1);
+  }
+}
+
+TEST(Choices, Overrides) {
+  const Profile profile = profile_with(50e9);
+  const Task task = task_of(64 << 20, 8);
+  for (const auto& [algorithm, scheme] : ways(task)) {
+    const Decision decision = chosen(task, options_of(algorithm, scheme), profile, 0);  // at a guessed ratio
+    EXPECT_EQ(decision.candidate.algorithm, algorithm);
+    EXPECT_EQ(decision.candidate.scheme, scheme);
+    EXPECT_EQ(decision.reason.find("as asked for"), 0u) << decision.reason;
+  }
+  CollectiveOptions other = options_of(Algorithm::automatic, Scheme::ccoll);
+  other.codec = *registry().choose("cuszp2:mode=plain");
+  EXPECT_EQ(codecs_in_question(other, profile), std::vector<std::string>{to_string(other.codec)});
+  EXPECT_EQ(chosen(task, other, profile, 5).candidate.codec, to_string(other.codec));
+  EXPECT_EQ(codecs_in_question(options_of(Algorithm::automatic), profile),
+            std::vector<std::string>{"homcomp"});
+}
+
+TEST(Choices, ErrorsTellWhatThereIs) {
+  const Profile profile = profile_with(1e9);
+  const auto refused = [&](const Task& task, const CollectiveOptions& options) {
+    const Status status = choose(task, options, profile, {}).status();
+    EXPECT_EQ(status.code(), Code::invalid_argument);
+    return status.message();
+  };
+  const auto has = [](const std::string& text, const char* part) {
+    EXPECT_NE(text.find(part), std::string::npos) << text;
+  };
+  const std::string tree = refused(task_of(1000, 4, Collective::alltoall), options_of(Algorithm::binomial));
+  has(tree, "alltoall by algorithm binomial");
+  has(tree, "direct (plain, cprp2p, ccoll), bruck (");
+  has(refused(task_of(1000, 4), options_of(Algorithm::native)), "ring (plain, cprp2p, ccoll, hzccl");
+  CollectiveOptions other = options_of(Algorithm::automatic, Scheme::hzccl);
+  other.codec = *registry().choose("cuszp2");
+  has(refused(task_of(1000, 4), other), "no arithmetic");
+  Task exact = task_of(1000, 4);
+  exact.lossy = false;
+  has(refused(exact, options_of(Algorithm::automatic, Scheme::ccoll)), "bound is 0");
+}
+
+TEST(Asking, OnlyWhereItCanPay) {
+  const CollectiveOptions any = options_of(Algorithm::automatic);
+  const Profile slow = profile_with(1e8), fast = profile_with(50e9);
+  EXPECT_TRUE(worth_asking(task_of(64 << 20, 4), any, slow));
+  EXPECT_TRUE(worth_asking(task_of(64 << 20, 4, Collective::bcast), any, slow));
+  for (const std::uint64_t bytes : {0, 4, 1024, 4096})
+    EXPECT_FALSE(worth_asking(task_of(bytes, 4), any, slow)) << bytes;
+  EXPECT_FALSE(worth_asking(task_of(64 << 20, 4), any, fast));
+  EXPECT_FALSE(worth_asking(task_of(64 << 20, 1), any, slow));
+  EXPECT_FALSE(worth_asking(task_of(64 << 20, 4), any, Profile::unmeasured()));
+  Task exact = task_of(64 << 20, 4);
+  exact.lossy = false;
+  EXPECT_FALSE(worth_asking(exact, any, slow));
+  Task transports_own = task_of(64 << 20, 4);
+  transports_own.has_native = true;
+  EXPECT_FALSE(worth_asking(transports_own, options_of(Algorithm::native), slow));
+  EXPECT_FALSE(worth_asking(task_of(64 << 20, 4), options_of(Algorithm::automatic, Scheme::plain), slow));
+  EXPECT_TRUE(worth_asking(task_of(4, 4), options_of(Algorithm::automatic, Scheme::hzccl), fast));
+}
+
+TEST(Asking, CostsRounds) {
+  const Profile profile = profile_with(1e9, 10e-6);
+  EXPECT_EQ(seconds_to_agree(task_of(4, 1), profile), 0);
+  EXPECT_NEAR(seconds_to_agree(task_of(4, 2), profile), 10e-6, 1e-9);
+  EXPECT_NEAR(seconds_to_agree(task_of(4, 5), profile), 30e-6, 1e-9);
+}
+
+class Environment : public testing::Test {
+ protected:
+  void SetUp() override { clear(); }
+  void TearDown() override { clear(); }
+  static void clear() {
+    for (const char* name : {"HOMZ_ALGORITHM", "HOMZ_SCHEME", "HOMZ_CODEC"}) ::unsetenv(name);
+  }
+};
+
+TEST_F(Environment, HoldsWhereTheOptionsAreAutomatic) {
+  const Task task = task_of(1000, 4);
+  ::setenv("HOMZ_ALGORITHM", "recursive_doubling", 1);
+  ::setenv("HOMZ_SCHEME", "homcomp-fused", 1);
+  ::setenv("HOMZ_CODEC", "cuszp2:mode=plain", 1);
+  const auto taken = with_environment(options_of(Algorithm::automatic), task);
+  ASSERT_TRUE(taken.ok());
+  EXPECT_EQ(taken->algorithm, Algorithm::recursive_doubling);
+  EXPECT_EQ(taken->scheme, Scheme::homcomp_fused);
+  EXPECT_EQ(taken->codec.codec->info().name, "cuszp2");
+  CollectiveOptions said = options_of(Algorithm::ring, Scheme::plain);
+  said.codec = *registry().choose("homcomp");
+  const auto kept = with_environment(said, task);
+  ASSERT_TRUE(kept.ok());
+  EXPECT_EQ(kept->algorithm, Algorithm::ring);
+  EXPECT_EQ(kept->scheme, Scheme::plain);
+  EXPECT_EQ(kept->codec.codec->info().name, "homcomp");
+}
+
+TEST_F(Environment, IsSilentForCallsThatItDoesNotSuit) {
+  ::setenv("HOMZ_ALGORITHM", "rabenseifner", 1);
+  ::setenv("HOMZ_SCHEME", "hzccl", 1);
+  const auto moved = with_environment(options_of(Algorithm::automatic), task_of(1000, 4, Collective::bcast));
+  ASSERT_TRUE(moved.ok());
+  EXPECT_EQ(moved->algorithm, Algorithm::automatic);
+  EXPECT_EQ(moved->scheme, Scheme::automatic);
+  Task exact = task_of(1000, 4);
+  exact.lossy = false;
+  EXPECT_EQ(with_environment(options_of(Algorithm::automatic), exact)->scheme, Scheme::automatic);
+}
+
+TEST_F(Environment, WrongValuesAreErrors) {
+  const std::pair<const char*, const char*> wrong[] = {
+      {"HOMZ_ALGORITHM", "circle"}, {"HOMZ_SCHEME", "best"}, {"HOMZ_CODEC", "zip"}};
+  for (const auto& [name, value] : wrong) {
+    clear();
+    ::setenv(name, value, 1);
+    const Status status = with_environment(CollectiveOptions{}, task_of(1000, 4)).status();
+    EXPECT_EQ(status.code(), Code::invalid_argument);
+    EXPECT_EQ(status.message().find(name), 0u) << status.message();
+    ::setenv(name, "", 1);
+    EXPECT_TRUE(with_environment(CollectiveOptions{}, task_of(1000, 4)).ok());
+  }
+}
+
+}  // namespace
+}  // namespace homz::test
