@@ -34,21 +34,22 @@ Result<Coder> Coder::make(const Coding& coding, BlockPool& pool) {
   coder.coding_ = coding;
   coder.pool_ = &pool;
   coder.params_ = coding.choice.params;
-  if (coding.step > 0) {
-    coder.arithmetic_ = find_arithmetic(coding.choice.codec->info().id);
-    if (coder.arithmetic_ == nullptr || !coding.choice.codec->codes_all())
-      return Status(Code::unsupported,
-                    fmt::format("codec {} has no arithmetic on its streams: choose homcomp, or a "
-                                "scheme that decodes (ccoll, cprp2p)",
-                                coding.choice.codec->info().name));
+  coder.arithmetic_ = find_arithmetic(coding.choice.codec->info().id);
+  if (coding.combines && (coder.arithmetic_ == nullptr || !coding.choice.codec->codes_all()))
+    return Status(Code::unsupported,
+                  fmt::format("codec {} has no arithmetic on its streams: choose homcomp, or a "
+                              "scheme that decodes (ccoll, cprp2p)",
+                              coding.choice.codec->info().name));
+  // A step of their own would depend on the data: then values would move when they are encoded again.
+  if (coder.arithmetic_ != nullptr && coding.step > 0) {
     HOMZ_ASSIGN(coder.params_, coder.arithmetic_->with_step(coding.choice.params, coding.step));
   }
   const std::uint64_t most = std::max(coder.padded(coding.piece_bytes), kLeast * size_of(coding.dtype));
-  HOMZ_TRY(coder.tail_.reserve(coding.step > 0 ? most : 0));
+  HOMZ_TRY(coder.tail_.reserve(coding.combines ? most : 0));
   const Encoding encoding = coder.encoding(most);
   HOMZ_ASSIGN(const Footprint codec, coding.choice.codec->footprint(encoding, coder.exec()));
   Footprint all = codec;
-  if (coder.arithmetic_ != nullptr) {
+  if (coding.combines) {
     HOMZ_ASSIGN(const Footprint sums, coder.arithmetic_->footprint(encoding, kOperands, coder.exec()));
     all.max_payload = std::max(all.max_payload, sums.max_payload);
     all.encode_scratch = std::max(all.encode_scratch, sums.encode_scratch);
@@ -63,13 +64,13 @@ Encoding Coder::encoding(std::uint64_t bytes) const {
   encoding.field = Field::flat(coding_.dtype, bytes / size_of(coding_.dtype));
   encoding.abs_error = coding_.share;
   encoding.params = params_;
-  encoding.always_coded = coding_.step > 0;
+  encoding.always_coded = coding_.combines;
   return encoding;
 }
 
 std::uint64_t Coder::padded(std::uint64_t bytes) const {
   const std::uint64_t size = size_of(coding_.dtype), count = bytes / size, last = count % kChunk;
-  return coding_.step > 0 && last != 0 && last < kLeast ? (count - last + kLeast) * size : bytes;
+  return coding_.combines && last != 0 && last < kLeast ? (count - last + kLeast) * size : bytes;
 }
 
 ConstBytes Coder::pad(ConstBytes values) {

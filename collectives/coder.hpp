@@ -16,7 +16,8 @@ struct Coding {
   CodecChoice choice;
   Dtype dtype = Dtype::f32;
   double share = 0;               // error of an encoding, at most
-  double step = 0;                // homomorphic: between quanta; 0: payloads are not combined
+  double step = 0;                // between quanta, if not 0 and the codec can be told
+  bool combines = false;          // payloads are operands: always coded
   std::uint64_t piece_bytes = 0;  // of values, at most
   unsigned threads = 1;
 };
