@@ -45,6 +45,7 @@ struct Frame {
   bool has_checksum = false;
   std::uint32_t piece = 0;          // which
   std::uint32_t payload_bytes = 0;  // behind the frame
+  std::uint32_t values = 0;         // of the piece
   std::uint64_t payload_checksum = 0;
 };
 

@@ -16,12 +16,13 @@ using PartId = std::uint32_t;
 
 struct Transfer {
   enum class Kind : std::uint8_t {
-    send,  // what this rank has of the parts by now
-    join,  // receive a contribution and operate it on what this rank has
-    take,  // receive what the part is in the end; or, if it is not this rank's to keep, what is passed on
+    contribute,  // send what this rank has of the parts by now; the peer joins it
+    join,        // receive a contribution, and operate it on what this rank has
+    deliver,     // send what the parts are in the end; the peer takes it
+    take,        // receive that, to keep or to pass on
   };
-  Kind kind = Kind::send;
-  int peer = 0;
+  Kind kind;
+  int peer;
   std::vector<PartId> parts;  // sender and receiver list the same parts in the same order
 };
 
@@ -31,17 +32,11 @@ using Schedule = std::vector<Transfer>;
 // Parts of equal numbers for all, [first, last).
 std::vector<PartId> range_of_parts(PartId first, PartId last);
 
-inline Transfer send_to(int peer, std::vector<PartId> parts) {
-  return {Transfer::Kind::send, peer, std::move(parts)};
-}
-inline Transfer join_from(int peer, std::vector<PartId> parts) {
-  return {Transfer::Kind::join, peer, std::move(parts)};
-}
-inline Transfer take_from(int peer, std::vector<PartId> parts) {
-  return {Transfer::Kind::take, peer, std::move(parts)};
+constexpr bool is_send(Transfer::Kind kind) {
+  return kind == Transfer::Kind::contribute || kind == Transfer::Kind::deliver;
 }
 
-// A shape: who, among how many, with which root.
+// Who, among how many, with which root.
 struct Place {
   int rank = 0, size = 1, root = 0;
 };

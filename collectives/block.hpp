@@ -1,0 +1,77 @@
+// The memory of a message: its frame, and the payload right behind it, so that both travel as they lie.
+#pragma once
+
+#include <memory>
+#include <new>
+#include <vector>
+
+#include "collectives/frame.hpp"
+
+namespace homz {
+
+class Block {
+ public:
+  // Room for `capacity` bytes of payload. Throws bad_alloc.
+  explicit Block(std::uint64_t capacity)
+      : memory_(static_cast<std::byte*>(::operator new(Frame::kBytes + capacity, kAlign))),
+        capacity_(capacity) {}
+  ~Block() { ::operator delete(memory_, kAlign); }
+  Block(const Block&) = delete;
+  Block& operator=(const Block&) = delete;
+
+  std::uint64_t capacity() const { return capacity_; }
+  Bytes room() { return {memory_ + Frame::kBytes, capacity_}; }   // for a payload
+  Bytes whole() { return {memory_, Frame::kBytes + capacity_}; }  // for a message
+  Bytes payload() { return room().first(frame.payload_bytes); }
+  ConstBytes payload() const { return {memory_ + Frame::kBytes, frame.payload_bytes}; }
+  Bytes message() { return whole().first(Frame::kBytes + frame.payload_bytes); }
+  std::span<std::byte, Frame::kBytes> front() {
+    return std::span<std::byte, Frame::kBytes>(memory_, Frame::kBytes);
+  }
+
+  Frame frame;
+  bool is_sealed = false;  // the frame is written in front, and nothing changes any more
+
+ private:
+  static constexpr std::align_val_t kAlign{64};
+  std::byte* memory_;
+  std::uint64_t capacity_;
+};
+
+using BlockPtr = std::shared_ptr<Block>;
+
+// Blocks come back when nobody holds them any more. Not for several threads; outlives its blocks.
+class BlockPool {
+ public:
+  BlockPool() : free_(std::make_shared<Free>()) {}
+
+  BlockPtr take(std::uint64_t capacity) {
+    std::unique_ptr<Block> block;
+    for (auto& candidate : *free_)
+      if (candidate->capacity() >= capacity) {
+        std::swap(candidate, free_->back());
+        block = std::move(free_->back());
+        free_->pop_back();
+        break;
+      }
+    if (!block) block = std::make_unique<Block>(capacity);
+    block->frame = Frame{};
+    block->is_sealed = false;
+    return BlockPtr(block.release(), [free = free_](Block* done) {
+      std::unique_ptr<Block> back(done);
+      try {
+        if (free->size() < kMost) free->push_back(std::move(back));
+      } catch (const std::bad_alloc&) {  // then it is freed
+      }
+    });
+  }
+
+  void clear() { free_->clear(); }
+
+ private:
+  using Free = std::vector<std::unique_ptr<Block>>;
+  static constexpr std::size_t kMost = 4096;
+  std::shared_ptr<Free> free_;
+};
+
+}  // namespace homz

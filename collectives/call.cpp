@@ -1,0 +1,274 @@
+#include "collectives/call.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+
+#include "core/bits.hpp"
+#include "core/checksum.hpp"
+
+namespace homz {
+namespace {
+
+std::uint64_t sum_of(std::span<const std::uint64_t> counts) {
+  return std::accumulate(counts.begin(), counts.end(), std::uint64_t{0});
+}
+
+// Cuts a buffer of `bytes` into stretches of the given values, or into n even ones.
+struct Cut {
+  Cut(std::span<const std::uint64_t> counts, std::uint64_t bytes, std::uint64_t size, std::uint64_t n) {
+    borders.push_back(0);
+    for (std::uint64_t i = 0; i < n; ++i)
+      borders.push_back(counts.empty()
+                            ? bytes / size / n * (i + 1) * size + std::min(i + 1, bytes / size % n) * size
+                            : borders.back() + counts[i] * size);
+  }
+  std::uint64_t bytes(std::uint64_t i) const { return borders[i + 1] - borders[i]; }
+  ConstBytes of(ConstBytes whole, std::uint64_t i) const { return whole.subspan(borders[i], bytes(i)); }
+  Bytes of(Bytes whole, std::uint64_t i) const { return whole.subspan(borders[i], bytes(i)); }
+  std::vector<std::uint64_t> borders;
+};
+
+// Bytes that the buffers must have; in, out. nullopt: any.
+struct Extents {
+  std::uint64_t in, out;
+};
+
+Extents expected(const Call& call, Place place) {
+  const std::uint64_t size = size_of(call.dtype), n = static_cast<std::uint64_t>(place.size);
+  const std::uint64_t all = sum_of(call.counts) * size;
+  const std::uint64_t own =
+      call.counts.empty() ? 0 : call.counts[static_cast<std::size_t>(place.rank)] * size;
+  const bool is_root = place.rank == place.root;
+  switch (call.collective) {
+    case Collective::allreduce:
+      return {call.out.size(), call.out.size()};
+    case Collective::reduce:
+      return {call.in.size(), is_root ? call.in.size() : call.out.size()};
+    case Collective::reduce_scatter:
+      return call.counts.empty() ? Extents{call.out.size() * n, call.out.size()} : Extents{all, own};
+    case Collective::allgather:
+      return call.counts.empty() ? Extents{call.in.size(), call.in.size() * n} : Extents{own, all};
+    case Collective::bcast:
+      return {call.out.size(), call.out.size()};
+    case Collective::scatter:
+      if (call.counts.empty()) return {is_root ? call.out.size() * n : call.in.size(), call.out.size()};
+      return {is_root ? all : call.in.size(), own};
+    case Collective::gather:
+      if (call.counts.empty()) return {call.in.size(), is_root ? call.in.size() * n : call.out.size()};
+      return {own, is_root ? all : call.out.size()};
+    case Collective::alltoall:
+      if (call.counts.empty()) return {call.out.size() / (n * size) * n * size, call.in.size()};
+      return {sum_of(call.send_counts) * size, all};
+  }
+  return {0, 0};
+}
+
+Status check_counts(const Call& call, Place place) {
+  for (const auto* counts : {&call.counts, &call.send_counts}) {
+    if (!counts->empty() && counts->size() != static_cast<std::size_t>(place.size))
+      return Status(Code::invalid_argument,
+                    fmt::format("{} counts for {} ranks", counts->size(), place.size));
+    for (const std::uint64_t count : *counts)
+      if (count >> 56 != 0) return Status(Code::invalid_argument, fmt::format("a count of {}", count));
+  }
+  return Status();
+}
+
+Status check_options(const CollectiveOptions& options) {
+  if (!(options.abs_error >= 0) || !std::isfinite(options.abs_error))
+    return Status(Code::invalid_argument,
+                  fmt::format("an error bound of {}: must be above 0, or 0 for none", options.abs_error));
+  if (!(options.sigmas >= 0) || !std::isfinite(options.sigmas))
+    return Status(Code::invalid_argument, fmt::format("{} standard deviations", options.sigmas));
+  if (!(options.timeout_seconds >= 0))
+    return Status(Code::invalid_argument, fmt::format("a timeout of {} s", options.timeout_seconds));
+  const bool compresses = options.scheme != Scheme::automatic && options.scheme != Scheme::plain;
+  if (compresses && options.abs_error == 0 &&
+      (options.codec.codec == nullptr || !options.codec.codec->info().lossless))
+    return Status(Code::invalid_argument,
+                  fmt::format("scheme {} without an error bound: give one, or scheme plain",
+                              to_string(options.scheme)));
+  return Status();
+}
+
+bool overlap(ConstBytes a, ConstBytes b) {
+  return !a.empty() && !b.empty() && a.data() < b.data() + b.size() && b.data() < a.data() + a.size();
+}
+
+// In place: the same bytes; of gathers and scatters, the rank's own place in the larger buffer.
+Status check_overlap(const Call& call, Place place) {
+  if (!overlap(call.in, call.out)) return Status();
+  const auto own = static_cast<std::uint64_t>(place.rank);
+  const std::uint64_t size = size_of(call.dtype), n = static_cast<std::uint64_t>(place.size);
+  bool is_fine = call.in.data() == call.out.data() && call.in.size() == call.out.size();
+  if (call.collective == Collective::alltoall && place.size > 1) is_fine = false;
+  if (call.collective == Collective::allgather || call.collective == Collective::gather)
+    is_fine = call.in.data() == Cut(call.counts, call.out.size(), size, n).of(call.out, own).data();
+  if (call.collective == Collective::scatter)
+    is_fine = call.out.data() == Cut(call.counts, call.in.size(), size, n).of(call.in, own).data();
+  if (call.collective == Collective::reduce_scatter && place.size > 1) is_fine = false;
+  if (is_fine) return Status();
+  return Status(Code::invalid_argument,
+                fmt::format("{}: input and output overlap, but not as in place", to_string(call.collective)));
+}
+
+std::uint32_t digest(std::string_view text) {
+  const std::uint64_t sum = checksum({reinterpret_cast<const std::byte*>(text.data()), text.size()});
+  return static_cast<std::uint32_t>(sum ^ sum >> 32);
+}
+
+}  // namespace
+
+Status check(const Call& call, Place place) {
+  HOMZ_TRY(check_options(call.options));
+  HOMZ_TRY(check_counts(call, place));
+  if (call.root < 0 || call.root >= place.size)
+    return Status(Code::invalid_argument, fmt::format("root {} of {} ranks", call.root, place.size));
+  const std::uint64_t size = size_of(call.dtype);
+  const Extents wanted = expected(call, place);
+  if (call.in.size() != wanted.in || call.out.size() != wanted.out || wanted.in % size != 0 ||
+      wanted.out % size != 0)
+    return Status(Code::invalid_argument,
+                  fmt::format("{} of {} on rank {}: buffers of {} and {} bytes, {} and {} are needed",
+                              to_string(call.collective), to_string(call.dtype), place.rank, call.in.size(),
+                              call.out.size(), wanted.in, wanted.out));
+  for (const std::byte* const pointer : {call.in.data(), static_cast<const std::byte*>(call.out.data())})
+    if (reinterpret_cast<std::uintptr_t>(pointer) % size != 0)
+      return Status(Code::invalid_argument, fmt::format("{}: a buffer that is not aligned to {}",
+                                                        to_string(call.collective), to_string(call.dtype)));
+  return check_overlap(call, place);
+}
+
+CallSignature signature_of(const Call& call, int ranks) {
+  const std::uint64_t size = size_of(call.dtype), n = static_cast<std::uint64_t>(ranks);
+  CallSignature signature;
+  signature.collective = call.collective;
+  signature.op = call.op;
+  signature.dtype = call.dtype;
+  signature.abs_error = call.options.abs_error;
+  signature.root = static_cast<std::uint32_t>(call.root);
+  const bool is_source = call.collective == Collective::reduce || call.collective == Collective::gather;
+  if (call.collective == Collective::alltoall)
+    signature.count = call.counts.empty() ? call.in.size() / size / n : 0;  // uneven: known in pairs only
+  else if (!call.counts.empty())
+    signature.count = sum_of(call.counts);
+  else if (call.collective == Collective::allgather)
+    signature.count = call.in.size() / size;
+  else
+    signature.count = (is_source ? call.in.size() : call.out.size()) / size;
+  return signature;
+}
+
+std::uint32_t digest_of(const CollectiveOptions& options) {
+  return digest(fmt::format("{} {} {} {} {} {}", options.sigmas, static_cast<int>(options.algorithm),
+                            static_cast<int>(options.scheme),
+                            options.codec.codec == nullptr ? std::string() : to_string(options.codec),
+                            options.piece_values, options.audit_every));
+}
+
+std::uint32_t digest_of(const Candidate& candidate, std::uint32_t options) {
+  return digest(fmt::format("{} {} {} {} {}", options, static_cast<int>(candidate.algorithm),
+                            static_cast<int>(candidate.scheme), candidate.codec, candidate.piece_values));
+}
+
+Task task_of(const Call& call, int ranks, std::span<const int> nodes, bool has_native) {
+  const std::uint64_t size = size_of(call.dtype), n = static_cast<std::uint64_t>(ranks);
+  Task task;
+  task.collective = call.collective;
+  task.op = call.op;
+  task.dtype = call.dtype;
+  task.ranks = ranks;
+  task.lossy = call.options.abs_error > 0;
+  task.uneven = !call.counts.empty();
+  task.has_native = has_native && !task.uneven;
+  const CallSignature signature = signature_of(call, ranks);
+  const bool counts_one_rank =
+      call.collective == Collective::allgather || call.collective == Collective::scatter ||
+      call.collective == Collective::gather || call.collective == Collective::alltoall ||
+      call.collective == Collective::reduce_scatter;
+  task.count = counts_one_rank && call.counts.empty() ? signature.count * n : signature.count;
+  if (call.collective == Collective::alltoall && !call.counts.empty()) task.count = call.in.size() / size;
+  std::map<int, int> per_node;
+  for (const int node : nodes) ++per_node[node];
+  task.ranks_per_node = per_node.begin()->second;
+  for (const auto& [node, count] : per_node)
+    if (count != task.ranks_per_node) task.ranks_per_node = 0;
+  return task;
+}
+
+std::vector<Part> parts_of(const Call& call, std::uint32_t count, Place place) {
+  const std::uint64_t size = size_of(call.dtype), n = static_cast<std::uint64_t>(place.size);
+  const auto own = static_cast<std::uint32_t>(place.rank);
+  const bool is_root = place.rank == place.root;
+  std::vector<Part> parts(count);
+  if (call.collective == Collective::alltoall) {
+    const Cut in(call.send_counts, call.in.size(), size, n), out(call.counts, call.out.size(), size, n);
+    for (Part& part : parts) part.bytes = call.counts.empty() ? in.bytes(0) : 0;
+    for (std::uint32_t r = 0; r < n; ++r) {
+      Part &sent = parts[own * n + r], &received = parts[r * n + own];
+      sent.in = in.of(call.in, r);
+      sent.bytes = in.bytes(r);
+      received.out = out.of(call.out, r);
+      received.bytes = out.bytes(r);
+    }
+    return parts;
+  }
+  const bool whole_is_in = call.collective == Collective::allreduce ||
+                           call.collective == Collective::reduce ||
+                           call.collective == Collective::reduce_scatter;
+  const bool is_scatter = call.collective == Collective::scatter;
+  std::uint64_t whole = call.out.size();
+  if (whole_is_in) whole = call.in.size();
+  if (is_scatter && call.counts.empty()) whole = call.out.size() * n;
+  if (call.collective == Collective::gather && call.counts.empty()) whole = call.in.size() * n;
+  const Cut cut(call.counts.empty() || count == 1 ? std::span<const std::uint64_t>() : call.counts, whole,
+                size, count);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    Part& part = parts[i];
+    part.bytes = cut.bytes(i);
+    const bool is_own = i == own;
+    switch (call.collective) {
+      case Collective::allreduce:
+        part.in = cut.of(call.in, i);
+        part.out = cut.of(call.out, i);
+        break;
+      case Collective::reduce:
+        part.in = cut.of(call.in, i);
+        if (is_root) part.out = cut.of(call.out, i);
+        break;
+      case Collective::reduce_scatter:
+        part.in = cut.of(call.in, i);
+        if (is_own) part.out = call.out;
+        break;
+      case Collective::allgather:
+        if (is_own) part.in = call.in;
+        part.out = cut.of(call.out, i);
+        break;
+      case Collective::bcast:
+        if (is_root) part.in = cut.of(call.out, i);
+        part.out = cut.of(call.out, i);
+        break;
+      case Collective::scatter:
+        if (is_root) part.in = cut.of(call.in, i);
+        if (is_own) part.out = call.out;
+        break;
+      default:
+        if (is_own) part.in = call.in;
+        if (is_root) part.out = cut.of(call.out, i);
+    }
+  }
+  return parts;
+}
+
+ConstBytes own_data(const Call& call, Place place) {
+  if (call.collective == Collective::bcast)
+    return place.rank == call.root ? ConstBytes(call.out) : ConstBytes();
+  if (call.collective == Collective::scatter) return place.rank == call.root ? call.in : ConstBytes();
+  return call.in;
+}
+
+}  // namespace homz

@@ -1,0 +1,43 @@
+// A call of a collective: its arguments, checked, and its buffers as parts.
+#pragma once
+
+#include <vector>
+
+#include "collectives/choose.hpp"
+#include "collectives/frame.hpp"
+#include "collectives/schedule.hpp"
+#include "collectives/transfers.hpp"
+
+namespace homz {
+
+struct Call {
+  Collective collective = Collective::allreduce;
+  ReduceOp op = ReduceOp::none;
+  Dtype dtype = Dtype::f32;
+  int root = 0;
+  ConstBytes in;
+  Bytes out;
+  // Values of each rank; empty: the same for all. Of alltoall: what comes from each, and what goes to each.
+  std::vector<std::uint64_t> counts, send_counts;
+  CollectiveOptions options;
+};
+
+// Buffers that do not fit the counts, bounds that are none, and so on: invalid_argument.
+Status check(const Call& call, Place place);
+
+// All but the plan and the number of the call.
+CallSignature signature_of(const Call& call, int ranks);
+// A number that differs where options that ranks must share differ.
+std::uint32_t digest_of(const CollectiveOptions& options);
+std::uint32_t digest_of(const Candidate& candidate, std::uint32_t options);
+
+// As costs see it.
+Task task_of(const Call& call, int ranks, std::span<const int> nodes, bool has_native);
+
+// The buffers as the parts of an algorithm's schedule.
+std::vector<Part> parts_of(const Call& call, std::uint32_t parts, Place place);
+
+// Values that one rank reduces or moves, and so looks at: its own.
+ConstBytes own_data(const Call& call, Place place);
+
+}  // namespace homz

@@ -1,0 +1,66 @@
+// The messages of one call, in order between any two ranks, whatever their length: long ones are cut into
+// segments, several of which are on their way at once (over TCP, MPI moves long messages in one direction at
+// a time, short ones in both).
+#pragma once
+
+#include <deque>
+#include <vector>
+
+#include "collectives/wire.hpp"
+
+namespace homz {
+
+class Channel {
+ public:
+  // Messages carry this signature; those that arrive must, too. `capacity`: of payloads, in bytes.
+  Channel(Wire& wire, const CallSignature& call, std::uint64_t capacity);
+  ~Channel();  // gives up what is under way
+  Channel(const Channel&) = delete;
+  Channel& operator=(const Channel&) = delete;
+
+  const CallSignature& call() const { return call_; }
+
+  // Seals the block, unless it is, and sends it; `to` gets it after all that was sent there before.
+  Status send(int to, const BlockPtr& block);
+  bool all_sent() const { return sending_ == 0; }
+  std::uint64_t sent_bytes() const { return sent_bytes_; }  // frames included
+
+  // One more message will come from there. Then next() gives it, or null while it is not here.
+  Status expect(int from);
+  Result<BlockPtr> next(int from);
+
+  // Behind Wire::poll().
+  Status progress();
+
+ private:
+  struct Sending {
+    BlockPtr block;
+    std::vector<Pending> segments;
+  };
+  struct Receiving {
+    BlockPtr block;
+    Pending first;
+    std::vector<Pending> rest;
+    bool is_open = false;
+  };
+  struct Peer {
+    std::deque<Sending> sending;
+    std::deque<Receiving> receiving;
+    std::uint64_t expected = 0;  // not posted yet
+  };
+
+  Peer& peer(int rank);
+  Status post(int from, Peer& peer);
+  Status open(int from, Receiving& message);
+  void abandon(std::span<Pending> pendings);
+
+  Wire& wire_;
+  CallSignature call_;
+  std::uint64_t capacity_;
+  int tag_;
+  std::vector<std::unique_ptr<Peer>> peers_;  // by rank
+  std::vector<int> known_;                    // ranks that have a peer
+  std::uint64_t sending_ = 0, sent_bytes_ = 0;
+};
+
+}  // namespace homz

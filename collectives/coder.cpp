@@ -1,0 +1,183 @@
+#include "collectives/coder.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+
+#include "core/checksum.hpp"
+
+namespace homz {
+namespace {
+
+class Stopwatch {
+ public:
+  explicit Stopwatch(double& total) : total_(total), start_(std::chrono::steady_clock::now()) {}
+  ~Stopwatch() { total_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count(); }
+
+ private:
+  double& total_;
+  std::chrono::steady_clock::time_point start_;
+};
+
+constexpr std::size_t kOperands = 64;  // that are combined at once; more take several passes
+
+}  // namespace
+
+Result<Coder> Coder::make(const Coding& coding, BlockPool& pool) {
+  Coder coder;
+  coder.coding_ = coding;
+  coder.pool_ = &pool;
+  coder.params_ = coding.choice.params;
+  if (coding.step > 0) {
+    coder.arithmetic_ = find_arithmetic(coding.choice.codec->info().id);
+    if (coder.arithmetic_ == nullptr || !coding.choice.codec->codes_all())
+      return Status(Code::unsupported,
+                    fmt::format("codec {} has no arithmetic on its streams: choose homcomp, or a "
+                                "scheme that decodes (ccoll, cprp2p)",
+                                coding.choice.codec->info().name));
+    HOMZ_ASSIGN(coder.params_, coder.arithmetic_->with_step(coding.choice.params, coding.step));
+  }
+  const Encoding encoding = coder.encoding(coding.piece_bytes);
+  HOMZ_ASSIGN(const Footprint codec, coding.choice.codec->footprint(encoding, coder.exec()));
+  Footprint all = codec;
+  if (coder.arithmetic_ != nullptr) {
+    HOMZ_ASSIGN(const Footprint sums, coder.arithmetic_->footprint(encoding, kOperands, coder.exec()));
+    all.max_payload = std::max(all.max_payload, sums.max_payload);
+    all.encode_scratch = std::max(all.encode_scratch, sums.encode_scratch);
+  }
+  coder.capacity_ = std::max(all.max_payload, coding.piece_bytes);
+  HOMZ_TRY(coder.scratch_.reserve(std::max(all.encode_scratch, all.decode_scratch)));
+  return coder;
+}
+
+Encoding Coder::encoding(std::uint64_t bytes) const {
+  Encoding encoding;
+  encoding.field = Field::flat(coding_.dtype, bytes / size_of(coding_.dtype));
+  encoding.abs_error = coding_.share;
+  encoding.params = params_;
+  encoding.always_coded = coding_.step > 0;
+  return encoding;
+}
+
+BlockPtr Coder::raw_block(ConstBytes values) {
+  BlockPtr block = block_of(values.size());
+  std::ranges::copy(values, block->room().begin());
+  return block;
+}
+
+BlockPtr Coder::block_of(std::uint64_t bytes) {
+  BlockPtr block = this->block();
+  block->frame.content = Content::raw;
+  block->frame.payload_bytes = static_cast<std::uint32_t>(bytes);
+  return block;
+}
+
+BlockPtr Coder::seal_payload(BlockPtr block, const Encoded& encoded, bool order_matters) const {
+  block->frame.content = Content::coded;
+  block->frame.order_matters = order_matters;
+  block->frame.payload_bytes = static_cast<std::uint32_t>(encoded.bytes);
+  block->frame.has_checksum = true;
+  block->frame.payload_checksum =
+      coding_.choice.codec->takes_sums() ? encoded.sums.finish(encoded.bytes) : checksum(block->payload());
+  return block;
+}
+
+Result<BlockPtr> Coder::encode(ConstBytes values) {
+  const Stopwatch watch(times.encode);
+  if (values.empty()) return block_of(0);
+  BlockPtr to = block();
+  Encoded encoded;
+  HOMZ_TRY(coding_.choice.codec->encode(encoding(values.size()), values, to->room(), scratch_.bytes(),
+                                        &encoded, exec()));
+  if (encoded.bytes == Codec::kIncompressible) return raw_block(values);
+  return seal_payload(std::move(to), encoded, false);
+}
+
+Status Coder::decode(const Block& block, Bytes values) {
+  const Stopwatch watch(times.decode);
+  if (block.frame.content == Content::raw) {
+    if (block.frame.payload_bytes != values.size())
+      return Status(Code::corrupt_stream, fmt::format("a message of {} bytes of values, {} are wanted",
+                                                      block.frame.payload_bytes, values.size()));
+    std::ranges::copy(block.payload(), values.begin());
+    return Status();
+  }
+  HOMZ_TRY(check_coded(block));
+  if (values.empty()) return Status(Code::corrupt_stream, "a message of coded values where there are none");
+  const Encoding how = encoding(values.size());
+  HOMZ_ASSIGN(const Footprint needs, coding_.choice.codec->footprint(how, exec()));
+  if (block.frame.payload_bytes < needs.min_payload || block.frame.payload_bytes > needs.max_payload)
+    return Status(Code::corrupt_stream, fmt::format("a payload of {} bytes", block.frame.payload_bytes));
+  return coding_.choice.codec->decode(how, block.payload(), values, scratch_.bytes(), exec());
+}
+
+Status Coder::check_coded(const Block& block) const {
+  if (block.frame.content == Content::coded) return Status();
+  return Status(Code::corrupt_stream, "a message of other content than coded values");
+}
+
+OpenStream Coder::open(const Block& block, std::uint64_t bytes) const {
+  const Encoding how = encoding(bytes);
+  OpenStream stream;
+  stream.header.codec = coding_.choice.codec->info().id;
+  stream.header.codec_version = coding_.choice.codec->info().version;
+  stream.header.field = how.field;
+  stream.header.abs_error = how.abs_error;
+  stream.header.params = how.params;
+  stream.header.payload_bytes = block.frame.payload_bytes;
+  stream.header.payload_checksum = block.frame.payload_checksum;
+  stream.header.order_matters = block.frame.order_matters;
+  stream.codec = coding_.choice.codec;
+  stream.payload = block.payload();
+  return stream;
+}
+
+Result<BlockPtr> Coder::sum(std::span<const BlockPtr> blocks, std::uint64_t bytes) {
+  if (bytes == 0) return block_of(0);
+  BlockPtr total;
+  for (std::size_t first = 0; first < blocks.size();) {
+    std::vector<OpenStream> operands;
+    bool order_matters = false;
+    if (total) operands.push_back(open(*total, bytes));
+    for (; first < blocks.size() && operands.size() < kOperands; ++first) {
+      HOMZ_TRY(check_coded(*blocks[first]));
+      operands.push_back(open(*blocks[first], bytes));
+      order_matters |= blocks[first]->frame.order_matters;
+    }
+    const std::vector<std::int32_t> ones(operands.size(), 1);
+    const Stopwatch watch(times.combine);
+    BlockPtr to = block();
+    Combined combined;
+    HOMZ_TRY(arithmetic_->combine(encoding(bytes), Combination{ones}, operands, to->room(), scratch_.bytes(),
+                                  &combined, exec()));
+    total = seal_payload(std::move(to), combined.encoded, order_matters || combined.order_matters);
+  }
+  return total;
+}
+
+Result<BlockPtr> Coder::extremum(Extremum which, const Block& a, const Block& b, std::uint64_t bytes) {
+  if (bytes == 0) return block_of(0);
+  HOMZ_TRY(check_coded(a));
+  HOMZ_TRY(check_coded(b));
+  const Stopwatch watch(times.combine);
+  BlockPtr to = block();
+  Combined combined;
+  HOMZ_TRY(arithmetic_->extremum(encoding(bytes), which, open(a, bytes), open(b, bytes), to->room(),
+                                 scratch_.bytes(), &combined, exec()));
+  return seal_payload(std::move(to), combined.encoded, combined.order_matters);
+}
+
+Result<BlockPtr> Coder::accumulate(const Block& block, ConstBytes values, Bytes decoded) {
+  if (values.empty()) return block_of(0);
+  HOMZ_TRY(check_coded(block));
+  const Stopwatch watch(times.combine);
+  BlockPtr to = this->block();
+  Combined combined;
+  HOMZ_TRY(arithmetic_->accumulate(encoding(values.size()), open(block, values.size()), values, to->room(),
+                                   decoded, scratch_.bytes(), &combined, exec()));
+  return seal_payload(std::move(to), combined.encoded, block.frame.order_matters || combined.order_matters);
+}
+
+}  // namespace homz

@@ -1,0 +1,60 @@
+// Encodes, decodes and combines pieces as payloads of one codec, all with the same parameters, which ranks
+// have agreed on: so payloads travel without stream headers.
+#pragma once
+
+#include <span>
+
+#include "collectives/block.hpp"
+#include "collectives/handling.hpp"
+#include "core/buffer.hpp"
+#include "core/codec.hpp"
+#include "homomorphic/codec_arithmetic.hpp"
+
+namespace homz {
+
+struct Coding {
+  CodecChoice choice;
+  Dtype dtype = Dtype::f32;
+  double share = 0;               // error of an encoding, at most
+  double step = 0;                // homomorphic: between quanta; 0: payloads are not combined
+  std::uint64_t piece_bytes = 0;  // of values, at most
+  unsigned threads = 1;
+};
+
+class Coder {
+ public:
+  static Result<Coder> make(const Coding& coding, BlockPool& pool);
+
+  Dtype dtype() const { return coding_.dtype; }
+  std::uint64_t capacity() const { return capacity_; }
+  BlockPtr block() { return pool_->take(capacity_); }
+  BlockPtr block_of(std::uint64_t bytes);  // for raw values
+  BlockPtr raw_block(ConstBytes values);   // a copy
+
+  // Raw where the codec does not make it smaller, unless payloads are to be combined.
+  Result<BlockPtr> encode(ConstBytes values);
+  Status decode(const Block& block, Bytes values);
+  // Sum. All coded.
+  Result<BlockPtr> sum(std::span<const BlockPtr> blocks, std::uint64_t bytes);
+  Result<BlockPtr> extremum(Extremum which, const Block& a, const Block& b, std::uint64_t bytes);
+  // The block plus values; `decoded` as in homomorphic/arithmetic.hpp.
+  Result<BlockPtr> accumulate(const Block& block, ConstBytes values, Bytes decoded);
+
+  Times times;
+
+ private:
+  Encoding encoding(std::uint64_t bytes) const;
+  OpenStream open(const Block& block, std::uint64_t bytes) const;
+  Status check_coded(const Block& block) const;
+  BlockPtr seal_payload(BlockPtr block, const Encoded& encoded, bool order_matters) const;
+  Exec exec() const { return host(coding_.threads); }
+
+  Coding coding_;
+  CodecParams params_{};
+  const CodecArithmetic* arithmetic_ = nullptr;
+  std::uint64_t capacity_ = 0;
+  Buffer scratch_;
+  BlockPool* pool_ = nullptr;
+};
+
+}  // namespace homz

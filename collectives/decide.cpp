@@ -1,0 +1,119 @@
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "codecs/builtin.hpp"
+#include "collectives/algorithms/algorithms.hpp"
+#include "collectives/running.hpp"
+#include "collectives/sample.hpp"
+#include "core/buffer.hpp"
+
+namespace homz {
+Result<CodecChoice> codec_of(const CollectiveOptions& options, const std::string& name) {
+  if (options.codec.codec != nullptr) return options.codec;
+  return registry().choose(name);
+}
+
+namespace {
+
+// What this rank's data are like.
+Result<Record> look(const Running& run, const Profile& profile) {
+  const CollectiveOptions& options = run.call.options;
+  const ConstBytes data = own_data(run.call, run.place);
+  Record record;
+  record.magnitude_sum = record.magnitude_max = largest_magnitude(run.call.dtype, data);
+  record.amplification = std::max(1.0, record.magnitude_max + options.abs_error);
+  if (data.empty()) record.ranks = 0;  // what it would say of ratios does not count
+  const bool divides = run.call.op == ReduceOp::sum;
+  const double bound = options.abs_error / (divides ? run.place.size : 1);
+  const std::vector<std::string> codecs = codecs_in_question(options, profile);
+  for (std::size_t i = 0; i < std::min(codecs.size(), Record::kCodecs) && !data.empty(); ++i) {
+    HOMZ_ASSIGN(const CodecChoice codec, codec_of(options, codecs[i]));
+    HOMZ_ASSIGN(const std::uint64_t bytes, sample_scratch(codec, run.call.dtype, bound));
+    HOMZ_ASSIGN(Buffer scratch, Buffer::make(bytes));
+    HOMZ_ASSIGN(const double ratio, sampled_ratio(codec, run.call.dtype, bound, data, scratch.bytes()));
+    record.compressed[i] = 1 / ratio;
+  }
+  return record;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Operation>> ask(Office& office, Running& run) {
+  run.has_asked = true;
+  HOMZ_ASSIGN(run.own, look(run, office.profile));
+  Job job;
+  job.call = run.signature;
+  job.parts.resize(1);
+  job.parts[0].in = {reinterpret_cast<const std::byte*>(&run.own), sizeof(Record)};
+  job.parts[0].out = {reinterpret_cast<std::byte*>(&run.all), sizeof(Record)};
+  job.parts[0].bytes = sizeof(Record);
+  job.schedule = doubling_allreduce(run.place);
+  job.travels = true;
+  job.piece_bytes = sizeof(Record);
+  job.timeout_seconds = run.call.options.timeout_seconds;
+  return std::unique_ptr<Operation>(
+      new Transfers(*office.wire, std::move(job), record_handling(office.wire->pool()), &run.report));
+}
+
+namespace {
+
+Ratios ratios_of(const Running& run) {
+  Ratios ratios;
+  if (!run.has_asked || run.all.ranks == 0) return ratios;
+  for (const double compressed : run.all.compressed)
+    ratios.push_back(compressed > 0 ? run.all.ranks / compressed : 0);
+  return ratios;
+}
+
+BoundedCall bounded(const Running& run, const Candidate& candidate) {
+  const bool is_two_level = candidate.algorithm == Algorithm::two_level;
+  const int per_node = is_two_level ? run.task.ranks_per_node : 1;
+  return {.collective = run.call.collective,
+          .op = run.call.op,
+          .dtype = run.call.dtype,
+          .algorithm = is_two_level ? Algorithm::ring : candidate.algorithm,
+          .scheme = candidate.scheme,
+          .ranks = run.place.size / per_node,
+          .ranks_per_node = per_node,
+          .abs_error = run.call.options.abs_error,
+          .sigmas = run.call.options.sigmas};
+}
+
+Result<Decision> choose_plain(const Running& run, const Profile& profile, const std::string& why) {
+  CollectiveOptions plain = run.call.options;
+  plain.scheme = Scheme::plain;
+  if (plain.algorithm == Algorithm::native && !run.task.has_native) plain.algorithm = Algorithm::automatic;
+  HOMZ_ASSIGN(Decision decision, choose(run.task, plain, profile, {}));
+  if (!why.empty()) decision.reason = why;
+  return decision;
+}
+
+}  // namespace
+
+Status decide(Office& office, Running& run) {
+  if (run.place.size == 1) {
+    run.decision.candidate.scheme = Scheme::plain;
+    run.decision.candidate.algorithm = Algorithm::ring;
+    run.decision.reason = "there is one rank";
+    return Status();
+  }
+  Task task = run.task;
+  const CodecChoice& codec = run.call.options.codec;
+  const bool may_compress = task.lossy || (codec.codec != nullptr && codec.codec->info().lossless);
+  task.lossy = may_compress && run.has_asked;
+  HOMZ_ASSIGN(run.decision, choose(task, run.call.options, office.profile, ratios_of(run)));
+  if (run.decision.candidate.scheme == Scheme::plain) return Status();
+  if (!reduces(run.call.collective) || run.call.options.abs_error > 0) {
+    const auto spending = spend(bounded(run, run.decision.candidate), run.all);
+    if (spending.ok()) {
+      run.spending = *spending;
+      return Status();
+    }
+    HOMZ_ASSIGN(run.decision,
+                choose_plain(run, office.profile, "uncompressed: " + spending.status().message()));
+  }
+  return Status();
+}
+
+}  // namespace homz

@@ -1,0 +1,165 @@
+#include "collectives/launch.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "collectives/algorithms/algorithms.hpp"
+#include "collectives/operate.hpp"
+#include "collectives/running.hpp"
+#include "collectives/schemes/schemes.hpp"
+
+namespace homz {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+// ---- The audit: the uncompressed collective besides, and the largest difference to it.
+
+template <class T>
+double largest_difference(ConstBytes a, ConstBytes b) {
+  const T* const x = reinterpret_cast<const T*>(a.data());
+  const T* const y = reinterpret_cast<const T*>(b.data());
+  double largest = 0;
+  for (std::size_t i = 0; i < a.size() / sizeof(T); ++i) {
+    const double difference = std::abs(static_cast<double>(x[i]) - static_cast<double>(y[i]));
+    if (difference > largest) largest = difference;
+  }
+  return largest;
+}
+
+// Owns what the audit needs until it is done.
+struct Audit {
+  std::vector<std::byte> in, out;
+  Running run;
+};
+
+Result<std::unique_ptr<Operation>> audit(Office& office, const std::shared_ptr<Running>& run,
+                                         const std::shared_ptr<Audit>& audit) {
+  audit->run = *run;
+  Call& call = audit->run.call;
+  audit->out.resize(call.out.size());
+  call.out = audit->out;
+  call.in = audit->in;
+  if (call.collective == Collective::bcast) {
+    std::ranges::copy(audit->in, audit->out.begin());
+    call.in = call.out;
+  }
+  Candidate& plain = audit->run.decision.candidate;
+  plain.scheme = Scheme::plain;
+  if (plain.algorithm == Algorithm::two_level) plain.algorithm = Algorithm::ring;
+  ++audit->run.signature.plan;
+  return transfer(office, audit->run);
+}
+
+void report(const Running& run) {
+  if (run.call.options.report == nullptr) return;
+  CallReport& to = *run.call.options.report;
+  to = run.report;
+  const Candidate& chosen = run.decision.candidate;
+  to.algorithm = chosen.algorithm;
+  to.scheme = chosen.scheme;
+  to.reason = run.decision.reason;
+  to.codec.clear();
+  to.share = 0;
+  if (chosen.scheme != Scheme::plain) {
+    const auto codec = codec_of(run.call.options, chosen.codec);
+    if (codec.ok()) to.codec = to_string(*codec);
+    to.share = run.spending.share;
+  }
+  to.total_seconds = seconds_since(run.start);
+}
+
+bool asks(const Running& run, const Profile& profile) {
+  const CollectiveOptions& options = run.call.options;
+  if (run.place.size == 1) return false;
+  if (options.algorithm == Algorithm::native) return true;  // the transport checks nothing
+  if (options.scheme == Scheme::plain) return false;
+  if (options.scheme != Scheme::automatic) return true;
+  return options.abs_error > 0 && worth_asking(run.task, options, profile);
+}
+
+}  // namespace
+
+// By a tree, in messages of a fixed size, so that profiles of any length meet.
+Result<Profile> share_profile(Wire& wire, const Profile& own) {
+  if (wire.size() == 1) return own;
+  std::string text = to_json(own);
+  const Place place{wire.rank(), wire.size(), 0};
+  double length = static_cast<double>(text.size());
+  for (const bool is_length : {true, false}) {
+    if (!is_length) text.resize(static_cast<std::size_t>(length));
+    std::vector<std::byte> bytes(is_length ? sizeof length : text.size());
+    std::memcpy(bytes.data(), is_length ? static_cast<const void*>(&length) : text.data(), bytes.size());
+    Job job;
+    job.call = {Collective::bcast, ReduceOp::none, Dtype::f32, bytes.size(), 0, 0, 0, wire.next_call()};
+    job.parts.resize(1);
+    if (place.rank == 0) job.parts[0].in = bytes;
+    job.parts[0].out = bytes;
+    job.parts[0].bytes = bytes.size();
+    job.schedule = binomial_bcast(place);
+    job.piece_bytes = std::uint64_t{1} << 20;
+    Transfers transfers(wire, std::move(job), plain_handling({}, wire.pool(), true), nullptr);
+    while (true) {
+      HOMZ_ASSIGN(const bool is_done, transfers.advance());
+      if (is_done) break;
+      wire.transport().yield();
+    }
+    std::memcpy(is_length ? static_cast<void*>(&length) : text.data(), bytes.data(), bytes.size());
+  }
+  return parse_profile(text);
+}
+
+Result<std::unique_ptr<Operation>> launch(Office& office, Call call) {
+  Wire& wire = *office.wire;
+  if (!wire.failure().ok())
+    return Status(
+        wire.failure().code(),
+        fmt::format("an earlier call on this communicator has failed ({}): call renew() on all ranks",
+                    wire.failure().message()));
+  const auto run = std::make_shared<Running>();
+  HOMZ_ASSIGN(call.options, with_environment(call.options));
+  run->place = {wire.rank(), wire.size(), call.root};
+  HOMZ_TRY(check(call, run->place));
+  run->call = std::move(call);
+  run->signature = signature_of(run->call, wire.size());
+  run->signature.sequence = wire.next_call();
+  run->signature.plan = digest_of(run->call.options);
+  run->task = task_of(run->call, wire.size(), wire.transport().nodes(),
+                      wire.transport().has_native(run->call.collective));
+
+  const unsigned every = run->call.options.audit_every;
+  const bool is_audited = every != 0 && office.audits++ % every == 0 && run->call.options.abs_error > 0;
+  const auto audited = is_audited ? std::make_shared<Audit>() : nullptr;
+  if (is_audited) audited->in.assign(run->call.in.begin(), run->call.in.end());
+
+  std::vector<Sequence::Stage> stages;
+  if (asks(*run, office.profile)) stages.push_back([&office, run] { return ask(office, *run); });
+  stages.push_back([&office, run]() -> Result<std::unique_ptr<Operation>> {
+    HOMZ_TRY(decide(office, *run));
+    if (run->decision.candidate.algorithm == Algorithm::native && !run->has_asked) return ask(office, *run);
+    return std::unique_ptr<Operation>();
+  });
+  stages.push_back([&office, run] {
+    run->signature.plan = digest_of(run->decision.candidate, run->signature.plan);
+    return transfer(office, *run);
+  });
+  if (is_audited) stages.push_back([&office, run, audited] { return audit(office, run, audited); });
+  stages.push_back([run, audited]() -> Result<std::unique_ptr<Operation>> {
+    if (audited)
+      run->report.audited_error = with_dtype(run->call.dtype, [&](auto zero) {
+        return largest_difference<decltype(zero)>(run->call.out, audited->out);
+      });
+    report(*run);
+    return std::unique_ptr<Operation>();
+  });
+  return std::unique_ptr<Operation>(new Sequence(std::move(stages)));
+}
+
+}  // namespace homz

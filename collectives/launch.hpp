@@ -1,0 +1,34 @@
+// From a call to what runs it: agreement, choice, transfers.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+
+#include "collectives/call.hpp"
+#include "collectives/operation.hpp"
+#include "collectives/profile.hpp"
+#include "collectives/record.hpp"
+#include "collectives/wire.hpp"
+
+namespace homz {
+
+// The ranks of one node, and those that have the same position in each node; made when first used.
+struct Levels {
+  std::unique_ptr<Wire> inside, between;
+};
+
+// What calls of a communicator share.
+struct Office {
+  std::unique_ptr<Wire> wire;
+  Levels levels;
+  Profile profile;
+  std::uint64_t audits = 0;
+};
+
+Result<std::unique_ptr<Operation>> launch(Office& office, Call call);
+
+// Rank 0's profile, on all ranks.
+Result<Profile> share_profile(Wire& wire, const Profile& own);
+
+}  // namespace homz

@@ -1,0 +1,140 @@
+#include <numeric>
+
+#include "collectives/algorithms/algorithms.hpp"
+#include "collectives/native.hpp"
+#include "collectives/running.hpp"
+#include "collectives/schemes/schemes.hpp"
+
+namespace homz {
+namespace {
+
+constexpr std::uint64_t kPieceValues = std::uint64_t{1} << 16;  // if nobody says otherwise
+constexpr std::uint64_t kMostPieceBytes = std::uint64_t{1} << 28;
+
+std::uint64_t piece_bytes_of(const Running& run) {
+  const std::uint64_t size = size_of(run.call.dtype);
+  for (const std::uint64_t values : {run.call.options.piece_values, run.decision.candidate.piece_values})
+    if (values != 0) return std::min(values, kMostPieceBytes / size) * size;
+  return kPieceValues * size;
+}
+
+Result<std::unique_ptr<Handling>> handling_of(const Running& run, const Leg& leg, std::uint64_t piece_bytes) {
+  const CollectiveOptions& options = run.call.options;
+  const Reduction reduction{leg.op, run.call.dtype, run.place.size};
+  if (leg.scheme == Scheme::plain) return plain_handling(reduction, leg.wire->pool(), options.checksum_plain);
+  HOMZ_ASSIGN(const CodecChoice codec, codec_of(options, run.decision.candidate.codec));
+  Coding coding{codec, run.call.dtype, run.spending.share, 0, piece_bytes, options.threads};
+  if (is_homomorphic(leg.scheme)) coding.step = run.spending.step;
+  HOMZ_ASSIGN(Coder coder, Coder::make(coding, leg.wire->pool()));
+  if (is_homomorphic(leg.scheme)) return homomorphic_handling(reduction, std::move(coder), leg.scheme);
+  return decoding_handling(reduction, std::move(coder), leg.scheme == Scheme::cprp2p);
+}
+
+// What some ranks keep is what others get: of reduce and reduce_scatter every value is one rank's alone.
+bool results_travel(Collective collective, const Schedule& schedule) {
+  if (collective == Collective::reduce || collective == Collective::reduce_scatter) return false;
+  return std::ranges::any_of(schedule, [](const Transfer& t) {
+    return t.kind == Transfer::Kind::deliver || t.kind == Transfer::Kind::take;
+  });
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Operation>> leg_of(Running& run, const Leg& leg) {
+  Call call = run.call;
+  call.collective = leg.collective;
+  call.in = leg.in;
+  call.out = leg.out;
+  call.counts = leg.counts;
+  const Place place{leg.wire->rank(), leg.wire->size(), run.call.root};
+  Job job;
+  job.call = run.signature;
+  job.parts = parts_of(call, parts_of(leg.collective, leg.algorithm, place.size), place);
+  HOMZ_ASSIGN(job.schedule, schedule_of(leg.collective, leg.algorithm, place));
+  job.travels = results_travel(leg.collective, job.schedule);
+  job.piece_bytes = piece_bytes_of(run);
+  job.timeout_seconds = call.options.timeout_seconds;
+  std::uint64_t most = 0;
+  for (const Part& part : job.parts) most = std::max(most, part.bytes);
+  HOMZ_ASSIGN(auto handling, handling_of(run, leg, std::min(job.piece_bytes, most)));
+  return std::unique_ptr<Operation>(
+      new Transfers(*leg.wire, std::move(job), std::move(handling), &run.report));
+}
+
+namespace {
+
+// ---- Two levels: the ranks of a node reduce uncompressed, each to a share of the data; ranks at the same
+// position in all nodes allreduce that share, compressed; the ranks of a node gather the shares.
+
+Status make_levels(Office& office) {
+  if (office.levels.inside) return Status();
+  Transport& all = office.wire->transport();
+  const auto nodes = all.nodes();
+  const int node = nodes[static_cast<std::size_t>(all.rank())];
+  std::vector<int> inside, between, seen;
+  int position = 0;
+  for (int r = 0; r < all.size(); ++r) {
+    if (nodes[static_cast<std::size_t>(r)] != node) continue;
+    if (r == all.rank()) position = static_cast<int>(inside.size());
+    inside.push_back(r);
+  }
+  for (int r = 0; r < all.size(); ++r) {
+    const int other = nodes[static_cast<std::size_t>(r)];
+    const int before = static_cast<int>(std::ranges::count(seen, other));
+    seen.push_back(other);
+    if (before == position) between.push_back(r);
+  }
+  for (auto [ranks, level] :
+       {std::pair{&inside, &office.levels.inside}, std::pair{&between, &office.levels.between}}) {
+    HOMZ_ASSIGN(auto transport, all.group(*ranks));
+    HOMZ_ASSIGN(*level, Wire::make(std::move(transport), office.wire->segment_bytes(), office.wire.get()));
+  }
+  return Status();
+}
+
+Result<std::unique_ptr<Operation>> two_levels(Office& office, Running& run) {
+  HOMZ_TRY(make_levels(office));
+  Wire &inside = *office.levels.inside, &between = *office.levels.between;
+  const std::uint64_t size = size_of(run.call.dtype), count = run.call.out.size() / size;
+  const auto n = static_cast<std::uint64_t>(inside.size());
+  std::vector<std::uint64_t> counts(n, count / n);
+  for (std::uint64_t i = 0; i < count % n; ++i) ++counts[i];
+  const std::uint64_t first =
+      std::accumulate(counts.begin(), counts.begin() + inside.rank(), std::uint64_t{0});
+  const Bytes share =
+      run.call.out.subspan(first * size, counts[static_cast<std::size_t>(inside.rank())] * size);
+  const ReduceOp sum = run.call.op == ReduceOp::average ? ReduceOp::sum : run.call.op;
+  std::vector<Sequence::Stage> stages;
+  stages.push_back([&run, &inside, counts, share, sum] {
+    return leg_of(run, {&inside, Collective::reduce_scatter, sum, Algorithm::ring, Scheme::plain, run.call.in,
+                        share, counts});
+  });
+  stages.push_back([&run, &between, share] {
+    return leg_of(run, {&between,
+                        Collective::allreduce,
+                        run.call.op,
+                        Algorithm::ring,
+                        run.decision.candidate.scheme,
+                        share,
+                        share,
+                        {}});
+  });
+  stages.push_back([&run, &inside, counts, share] {
+    return leg_of(run, {&inside, Collective::allgather, ReduceOp::none, Algorithm::ring, Scheme::plain, share,
+                        run.call.out, counts});
+  });
+  return std::unique_ptr<Operation>(new Sequence(std::move(stages)));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Operation>> transfer(Office& office, Running& run) {
+  const Candidate& chosen = run.decision.candidate;
+  const Call& call = run.call;
+  if (chosen.algorithm == Algorithm::native) return native_operation(*office.wire, call);
+  if (chosen.algorithm == Algorithm::two_level) return two_levels(office, run);
+  return leg_of(run, {office.wire.get(), call.collective, call.op, chosen.algorithm, chosen.scheme, call.in,
+                      call.out, call.counts});
+}
+
+}  // namespace homz

@@ -1,0 +1,49 @@
+// A call on its way through the stages of launch.hpp.
+#pragma once
+
+#include <chrono>
+
+#include "collectives/bound.hpp"
+#include "collectives/launch.hpp"
+
+namespace homz {
+
+struct Running {
+  Call call;
+  Place place;
+  CallSignature signature;
+  Task task;
+  Record own, all;         // own data, and those of all ranks
+  bool has_asked = false;  // all ranks know `all`
+  Decision decision;
+  Spending spending;
+  CallReport report;
+  std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
+};
+
+// ---- decide.cpp
+
+// Looks at this rank's data and agrees with the others on what they are like.
+Result<std::unique_ptr<Operation>> ask(Office& office, Running& run);
+Status decide(Office& office, Running& run);
+// The codec of a candidate, or that of the options.
+Result<CodecChoice> codec_of(const CollectiveOptions& options, const std::string& name);
+
+// ---- legs.cpp
+
+// A part of a call: a collective of its own among the ranks of a wire. It may refer to `run`.
+struct Leg {
+  Wire* wire = nullptr;
+  Collective collective = Collective::allreduce;
+  ReduceOp op = ReduceOp::none;
+  Algorithm algorithm = Algorithm::ring;
+  Scheme scheme = Scheme::plain;
+  ConstBytes in;
+  Bytes out;
+  std::vector<std::uint64_t> counts;
+};
+Result<std::unique_ptr<Operation>> leg_of(Running& run, const Leg& leg);
+// The call as decided.
+Result<std::unique_ptr<Operation>> transfer(Office& office, Running& run);
+
+}  // namespace homz

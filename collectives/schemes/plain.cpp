@@ -1,0 +1,88 @@
+// Values travel as they are. A partial result lives in the block that the last contribution came in, so that
+// it goes on without being copied.
+#include <algorithm>
+
+#include "collectives/operate.hpp"
+#include "collectives/schemes/schemes.hpp"
+#include "core/checksum.hpp"
+
+namespace homz {
+namespace {
+
+class Plain final : public Handling {
+ public:
+  Plain(const Reduction& reduction, BlockPool& pool, bool checksums)
+      : reduction_(reduction), pool_(pool), checksums_(checksums) {}
+
+  std::uint64_t capacity(std::uint64_t piece_bytes) const override { return capacity_ = piece_bytes; }
+
+  Result<BlockPtr> contribute(Piece& piece, bool again) override {
+    BlockPtr message = sealed(own(piece));
+    if (!again) piece.held.reset();
+    return message;
+  }
+
+  Status join(Piece& piece, BlockPtr received, bool is_lower, Next) override {
+    HOMZ_TRY(check(piece, *received));
+    const ConstBytes mine = piece.held ? ConstBytes(piece.held->payload()) : piece.in;
+    const Bytes theirs = received->payload();
+    operate(reduction_.op, reduction_.dtype, is_lower ? theirs : mine, is_lower ? mine : theirs, theirs);
+    received->is_sealed = false;
+    received->frame.has_checksum = false;
+    piece.held = std::move(received);
+    return Status();
+  }
+
+  Status complete(Piece& piece, bool) override {
+    if (reduction_.op == ReduceOp::average) divide(reduction_.dtype, own(piece)->payload(), reduction_.ranks);
+    if (piece.out.empty() || (!piece.held && piece.out.data() == piece.in.data())) return Status();
+    std::ranges::copy(piece.held ? ConstBytes(piece.held->payload()) : piece.in, piece.out.begin());
+    return Status();
+  }
+
+  Result<BlockPtr> deliver(Piece& piece) override { return sealed(own(piece)); }
+
+  Status take(Piece& piece, BlockPtr received, bool passed_on) override {
+    HOMZ_TRY(check(piece, *received));
+    if (!piece.out.empty()) std::ranges::copy(received->payload(), piece.out.begin());
+    if (passed_on) piece.held = std::move(received);
+    return Status();
+  }
+
+ private:
+  // What this rank has of the piece, in a block.
+  const BlockPtr& own(Piece& piece) {
+    if (!piece.held) {
+      piece.held = pool_.take(capacity_);
+      piece.held->frame.payload_bytes = static_cast<std::uint32_t>(piece.in.size());
+      std::ranges::copy(piece.in, piece.held->room().begin());
+    }
+    return piece.held;
+  }
+
+  BlockPtr sealed(const BlockPtr& block) const {
+    if (checksums_ && !block->is_sealed) {
+      block->frame.has_checksum = true;
+      block->frame.payload_checksum = checksum(block->payload());
+    }
+    return block;
+  }
+
+  static Status check(const Piece& piece, const Block& block) {
+    if (block.frame.content == Content::raw && block.frame.payload_bytes == piece.bytes) return Status();
+    return Status(Code::corrupt_stream, "a message of another length than that of its values");
+  }
+
+  Reduction reduction_;
+  BlockPool& pool_;
+  bool checksums_;
+  mutable std::uint64_t capacity_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Handling> plain_handling(const Reduction& reduction, BlockPool& pool, bool checksums) {
+  return std::make_unique<Plain>(reduction, pool, checksums);
+}
+
+}  // namespace homz

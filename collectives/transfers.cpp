@@ -1,0 +1,263 @@
+#include "collectives/transfers.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/bits.hpp"
+
+namespace homz {
+namespace {
+
+// Ids of a part's pieces: they need not be known to be unique, just unlikely to be mistaken.
+constexpr std::uint64_t kIdStride = 0x9e3779b1;
+
+template <class T>
+std::span<T> part_of(std::span<T> whole, std::uint64_t first, std::uint64_t bytes) {
+  return whole.empty() ? whole : whole.subspan(first, bytes);
+}
+
+}  // namespace
+
+Transfers::Transfers(Wire& wire, Job job, std::unique_ptr<Handling> handling, CallReport* report)
+    : wire_(wire), job_(std::move(job)), handling_(std::move(handling)), report_(report) {
+  cut_into_pieces();
+  std::uint64_t most = 0;
+  for (const Way& way : ways_) most = std::max(most, way.piece.bytes);
+  channel_ = std::make_unique<Channel>(wire_, job_.call, handling_->capacity(most));
+}
+
+// Parts of nothing have one piece of nothing: its frame still tells what the call is. Parts that do not
+// concern this rank only have numbers.
+void Transfers::cut_into_pieces() {
+  const std::uint64_t most = std::max<std::uint64_t>(job_.piece_bytes, 8);
+  std::vector<bool> is_mine;
+  for (const Part& part : job_.parts) is_mine.push_back(!part.in.empty() || !part.out.empty());
+  for (const Transfer& transfer : job_.schedule)
+    for (const PartId part : transfer.parts) is_mine[part] = true;
+  for (std::size_t i = 0; i < job_.parts.size(); ++i) {
+    const Part& part = job_.parts[i];
+    std::vector<std::uint32_t>& pieces = pieces_.emplace_back();
+    const std::uint64_t count = std::max<std::uint64_t>(1, ceil_div(part.bytes, most));
+    for (std::uint64_t k = 0; is_mine[i] && k < count; ++k) {
+      const std::uint64_t first = k * most, bytes = std::min(most, part.bytes - first);
+      pieces.push_back(static_cast<std::uint32_t>(ways_.size()));
+      Piece& piece = ways_.emplace_back().piece;
+      piece.id = static_cast<std::uint32_t>(i * kIdStride + k);
+      piece.in = part_of(part.in, first, bytes);
+      piece.out = part_of(part.out, first, bytes);
+      piece.bytes = bytes;
+    }
+  }
+  lay_out_steps();
+}
+
+void Transfers::lay_out_steps() {
+  for (const Transfer& transfer : job_.schedule)
+    for (const PartId part : transfer.parts)
+      for (const std::uint32_t piece : pieces_[part]) {
+        const auto step = static_cast<std::uint32_t>(steps_.size());
+        steps_.push_back({transfer.kind, transfer.peer, piece});
+        Way& way = ways_[piece];
+        way.steps.push_back(step);
+        if (transfer.kind == Kind::join) way.last_join = way.steps.size();
+        way.takes |= transfer.kind == Kind::take;
+        Queue& queue = queue_of(transfer.peer);
+        (is_send(transfer.kind) ? queue.sends : queue.receives).push_back(step);
+      }
+}
+
+Transfers::Queue& Transfers::queue_of(int peer) {
+  const auto found = std::ranges::find_if(queues_, [&](const Queue& q) { return q.peer == peer; });
+  if (found != queues_.end()) return *found;
+  return queues_.emplace_back(Queue{peer, {}, {}, 0, 0});
+}
+
+Status Transfers::begin() {
+  has_begun_ = true;
+  for (const Queue& queue : queues_)
+    for (std::size_t i = 0; i < queue.receives.size(); ++i) HOMZ_TRY(channel_->expect(queue.peer));
+  if (handling_->prepares_all())
+    while (true) {
+      HOMZ_ASSIGN(const bool is_prepared, prepare_one());
+      if (!is_prepared) break;
+    }
+  return Status();
+}
+
+Result<bool> Transfers::advance() {
+  if (!has_begun_) HOMZ_TRY(begin());
+  while (true) {
+    HOMZ_TRY(wire_.poll());
+    HOMZ_TRY(channel_->progress());
+    if (steps_done_ == steps_.size() && completed_ == ways_.size() && channel_->all_sent()) {
+      tell();
+      return true;
+    }
+    HOMZ_ASSIGN(const bool something_done, work());
+    HOMZ_TRY(wait(something_done));
+    if (!something_done) return false;
+  }
+}
+
+// One piece of work, what others wait for first.
+Result<bool> Transfers::work() {
+  HOMZ_ASSIGN(bool something_done, receive_one());
+  if (!something_done) {
+    HOMZ_ASSIGN(something_done, send_one());
+  }
+  if (!something_done && !handling_->prepares_all()) {
+    HOMZ_ASSIGN(something_done, prepare_one());
+  }
+  if (!something_done) {
+    HOMZ_ASSIGN(something_done, complete_one());
+  }
+  return something_done;
+}
+
+// Keeps account of the time in which nothing was done.
+Status Transfers::wait(bool something_done) {
+  if (something_done && !is_idle_) return Status();
+  const Clock::time_point now = Clock::now();
+  if (!is_idle_) idle_since_ = now;
+  is_idle_ = !something_done;
+  const double idle = std::chrono::duration<double>(now - idle_since_).count();
+  if (something_done) {
+    wait_seconds_ += idle;
+    return Status();
+  }
+  if (job_.timeout_seconds <= 0 || idle < job_.timeout_seconds) return Status();
+  for (const Queue& queue : queues_)
+    if (queue.next_receive < queue.receives.size())
+      return Status(Code::io, fmt::format("{}: nothing has come from rank {} for {} s", to_string(job_.call),
+                                          queue.peer, job_.timeout_seconds));
+  return Status(Code::io, fmt::format("{}: messages could not be sent for {} s", to_string(job_.call),
+                                      job_.timeout_seconds));
+}
+
+void Transfers::tell() const {
+  if (report_ == nullptr) return;
+  const Times times = handling_->times();
+  report_->raw_bytes += raw_bytes_;
+  report_->sent_bytes += channel_->sent_bytes();
+  report_->encode_seconds += times.encode;
+  report_->combine_seconds += times.combine;
+  report_->decode_seconds += times.decode;
+  report_->wait_seconds += wait_seconds_;
+}
+
+bool Transfers::is_turn(std::uint32_t step) const {
+  const Way& way = ways_[steps_[step].piece];
+  return way.next < way.steps.size() && way.steps[way.next] == step;
+}
+
+Result<bool> Transfers::receive_one() {
+  for (Queue& queue : queues_) {
+    if (queue.next_receive == queue.receives.size()) continue;
+    const std::uint32_t step = queue.receives[queue.next_receive];
+    if (!is_turn(step)) continue;
+    HOMZ_ASSIGN(BlockPtr message, channel_->next(queue.peer));
+    if (!message) continue;
+    ++queue.next_receive;
+    HOMZ_TRY(receive(ways_[steps_[step].piece], steps_[step], std::move(message)));
+    return true;
+  }
+  return false;
+}
+
+Status Transfers::receive(Way& way, const Step& step, BlockPtr message) {
+  Piece& piece = way.piece;
+  if (message->frame.piece != piece.id)
+    return Status(Code::corrupt_stream, fmt::format("piece {} of rank {} arrives in the place of piece {}",
+                                                    message->frame.piece, step.peer, piece.id));
+  const std::uint64_t values = piece.bytes / size_of(job_.call.dtype);
+  if (message->frame.values != values)
+    return Status(Code::invalid_argument,
+                  fmt::format("{}: rank {} sends {} values, rank {} expects {}", to_string(job_.call),
+                              step.peer, message->frame.values, wire_.rank(), values));
+  ++way.next;
+  ++steps_done_;
+  if (step.kind == Kind::take) {
+    HOMZ_TRY(handling_->take(piece, std::move(message), way.next < way.steps.size()));
+    completed_ += way.is_complete ? 0 : 1;  // the ring form of bcast brings some parts twice
+    way.is_complete = true;
+    return Status();
+  }
+  const Next next = is_ready(way)                                    ? Next::complete
+                    : steps_[way.steps[way.next]].kind == Kind::join ? Next::join
+                                                                     : Next::send;
+  HOMZ_TRY(handling_->join(piece, std::move(message), step.peer < wire_.rank(), next));
+  return complete_if_ready(way);
+}
+
+// A piece that is taken from others is complete then; else when nothing is to be joined any more, and this
+// rank has contributed what it had to.
+bool Transfers::is_ready(const Way& way) const {
+  if (way.is_complete || way.takes || way.next < way.last_join) return false;
+  const auto contributes = [&](std::uint32_t step) { return steps_[step].kind == Kind::contribute; };
+  return std::none_of(way.steps.begin() + static_cast<std::ptrdiff_t>(way.next), way.steps.end(),
+                      contributes);
+}
+
+Status Transfers::complete_if_ready(Way& way) {
+  if (!is_ready(way)) return Status();
+  way.is_complete = true;
+  ++completed_;
+  const bool is_delivered = way.next < way.steps.size();
+  if (way.piece.out.empty() && !is_delivered) return Status();
+  return handling_->complete(way.piece, job_.travels || is_delivered);
+}
+
+// Of the pieces that nothing is joined to: they wait until they are sent, or nothing else is to be done.
+Result<bool> Transfers::complete_one() {
+  while (completing_ < ways_.size()) {
+    Way& way = ways_[completing_++];
+    if (way.is_complete || way.last_join != 0) continue;
+    HOMZ_TRY(complete_if_ready(way));
+    if (way.is_complete) return true;
+  }
+  return false;
+}
+
+Result<bool> Transfers::send_one() {
+  for (Queue& queue : queues_) {
+    if (queue.next_send == queue.sends.size()) continue;
+    const std::uint32_t step = queue.sends[queue.next_send];
+    if (!is_turn(step)) continue;
+    ++queue.next_send;
+    HOMZ_TRY(send(ways_[steps_[step].piece], steps_[step]));
+    return true;
+  }
+  return false;
+}
+
+Status Transfers::send(Way& way, const Step& step) {
+  Piece& piece = way.piece;
+  if (step.kind == Kind::deliver) HOMZ_TRY(complete_if_ready(way));
+  ++way.next;
+  ++steps_done_;
+  const bool again = way.next < way.last_join || (!way.takes && !way.is_complete && !piece.out.empty());
+  HOMZ_ASSIGN(const BlockPtr message, step.kind == Kind::contribute ? handling_->contribute(piece, again)
+                                                                    : handling_->deliver(piece));
+  if (!message->is_sealed) {
+    message->frame.piece = piece.id;
+    message->frame.values = static_cast<std::uint32_t>(piece.bytes / size_of(job_.call.dtype));
+  }
+  raw_bytes_ += piece.bytes;
+  HOMZ_TRY(channel_->send(step.peer, message));
+  return complete_if_ready(way);
+}
+
+Result<bool> Transfers::prepare_one() {
+  while (prepared_ < ways_.size()) {
+    Way& way = ways_[prepared_++];
+    if (way.piece.in.empty() || way.next == way.steps.size()) continue;
+    const Kind kind = steps_[way.steps[way.next]].kind;
+    if (kind != Kind::join && kind != Kind::contribute) continue;
+    HOMZ_ASSIGN(const bool is_prepared, handling_->prepare(way.piece));
+    if (is_prepared) return true;
+  }
+  return false;
+}
+
+}  // namespace homz

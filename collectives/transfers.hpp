@@ -1,0 +1,100 @@
+// Runs a schedule: pieces go on as soon as they can, in the order of the transfers, and work on one piece
+// overlaps with the messages of others.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <vector>
+
+#include "collectives/channel.hpp"
+#include "collectives/handling.hpp"
+#include "collectives/operation.hpp"
+#include "collectives/schedule.hpp"
+
+namespace homz {
+
+// A part of the data, on this rank.
+struct Part {
+  ConstBytes in;
+  Bytes out;
+  std::uint64_t bytes = 0;  // of its values; in and out are empty or so long
+};
+
+// A collective, ready to run.
+struct Job {
+  CallSignature call;
+  std::vector<Part> parts;
+  Schedule schedule;
+  bool travels = false;           // what some rank keeps, another gets as a message: both must be the same
+  std::uint64_t piece_bytes = 0;  // of values; parts are cut into pieces of at most so much
+  double timeout_seconds = 0;
+};
+
+class Transfers final : public Operation {
+ public:
+  // *report, if there is one, gets what this adds to it when it is done.
+  Transfers(Wire& wire, Job job, std::unique_ptr<Handling> handling, CallReport* report);
+
+  Result<bool> advance() override;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  using Kind = Transfer::Kind;
+
+  // One piece of one transfer.
+  struct Step {
+    Kind kind;
+    int peer;
+    std::uint32_t piece;
+  };
+  // A piece and its steps in order, as positions in steps_.
+  struct Way {
+    Piece piece;
+    std::vector<std::uint32_t> steps;
+    std::size_t next = 0;
+    std::size_t last_join = 0;  // 1 + position among the steps; 0: none
+    bool takes = false;
+    bool is_complete = false;
+  };
+  // Steps with one peer, in order.
+  struct Queue {
+    int peer;
+    std::vector<std::uint32_t> sends, receives;
+    std::size_t next_send = 0, next_receive = 0;
+  };
+
+  void cut_into_pieces();
+  void lay_out_steps();
+  Queue& queue_of(int peer);
+  Status begin();
+  Result<bool> work();
+  Result<bool> receive_one();
+  Result<bool> send_one();
+  Result<bool> prepare_one();
+  Result<bool> complete_one();
+  Status receive(Way& way, const Step& step, BlockPtr message);
+  Status send(Way& way, const Step& step);
+  bool is_ready(const Way& way) const;
+  Status complete_if_ready(Way& way);
+  bool is_turn(std::uint32_t step) const;
+  Status wait(bool something_done);
+  void tell() const;
+
+  Wire& wire_;
+  Job job_;
+  std::unique_ptr<Handling> handling_;
+  std::vector<std::vector<std::uint32_t>> pieces_;  // of each part
+  std::vector<Way> ways_;
+  std::vector<Step> steps_;
+  std::vector<Queue> queues_;
+  std::unique_ptr<Channel> channel_;
+  bool has_begun_ = false;
+  std::size_t steps_done_ = 0, prepared_ = 0, completing_ = 0, completed_ = 0;
+  std::uint64_t raw_bytes_ = 0;
+  double wait_seconds_ = 0;
+  bool is_idle_ = false;
+  Clock::time_point idle_since_{};
+  CallReport* report_;
+};
+
+}  // namespace homz
