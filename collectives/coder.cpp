@@ -23,6 +23,10 @@ class Stopwatch {
 
 constexpr std::size_t kOperands = 64;  // that are combined at once; more take several passes
 
+// A few values are stored as they are where that takes fewer bytes than quanta, and then add up as floats, in
+// an order that depends on the algorithm. So the last chunk of what is combined has at least so many values.
+constexpr std::uint64_t kChunk = 4096, kLeast = 256;
+
 }  // namespace
 
 Result<Coder> Coder::make(const Coding& coding, BlockPool& pool) {
@@ -39,7 +43,9 @@ Result<Coder> Coder::make(const Coding& coding, BlockPool& pool) {
                                 coding.choice.codec->info().name));
     HOMZ_ASSIGN(coder.params_, coder.arithmetic_->with_step(coding.choice.params, coding.step));
   }
-  const Encoding encoding = coder.encoding(coding.piece_bytes);
+  const std::uint64_t most = std::max(coder.padded(coding.piece_bytes), kLeast * size_of(coding.dtype));
+  HOMZ_TRY(coder.tail_.reserve(coding.step > 0 ? most : 0));
+  const Encoding encoding = coder.encoding(most);
   HOMZ_ASSIGN(const Footprint codec, coding.choice.codec->footprint(encoding, coder.exec()));
   Footprint all = codec;
   if (coder.arithmetic_ != nullptr) {
@@ -47,7 +53,7 @@ Result<Coder> Coder::make(const Coding& coding, BlockPool& pool) {
     all.max_payload = std::max(all.max_payload, sums.max_payload);
     all.encode_scratch = std::max(all.encode_scratch, sums.encode_scratch);
   }
-  coder.capacity_ = std::max(all.max_payload, coding.piece_bytes);
+  coder.capacity_ = std::max(all.max_payload, most);
   HOMZ_TRY(coder.scratch_.reserve(std::max(all.encode_scratch, all.decode_scratch)));
   return coder;
 }
@@ -59,6 +65,19 @@ Encoding Coder::encoding(std::uint64_t bytes) const {
   encoding.params = params_;
   encoding.always_coded = coding_.step > 0;
   return encoding;
+}
+
+std::uint64_t Coder::padded(std::uint64_t bytes) const {
+  const std::uint64_t size = size_of(coding_.dtype), count = bytes / size, last = count % kChunk;
+  return coding_.step > 0 && last != 0 && last < kLeast ? (count - last + kLeast) * size : bytes;
+}
+
+ConstBytes Coder::pad(ConstBytes values) {
+  const std::uint64_t bytes = padded(values.size());
+  if (bytes == values.size()) return values;
+  const Bytes tail = tail_.bytes().first(bytes);
+  std::fill(std::ranges::copy(values, tail.begin()).out, tail.end(), std::byte{0});
+  return tail;
 }
 
 BlockPtr Coder::raw_block(ConstBytes values) {
@@ -89,8 +108,9 @@ Result<BlockPtr> Coder::encode(ConstBytes values) {
   if (values.empty()) return block_of(0);
   BlockPtr to = block();
   Encoded encoded;
-  HOMZ_TRY(coding_.choice.codec->encode(encoding(values.size()), values, to->room(), scratch_.bytes(),
-                                        &encoded, exec()));
+  const ConstBytes coded = pad(values);
+  HOMZ_TRY(coding_.choice.codec->encode(encoding(coded.size()), coded, to->room(), scratch_.bytes(), &encoded,
+                                        exec()));
   if (encoded.bytes == Codec::kIncompressible) return raw_block(values);
   return seal_payload(std::move(to), encoded, false);
 }
@@ -106,11 +126,15 @@ Status Coder::decode(const Block& block, Bytes values) {
   }
   HOMZ_TRY(check_coded(block));
   if (values.empty()) return Status(Code::corrupt_stream, "a message of coded values where there are none");
-  const Encoding how = encoding(values.size());
+  const bool is_padded = padded(values.size()) != values.size();
+  const Bytes to = is_padded ? tail_.bytes().first(padded(values.size())) : values;
+  const Encoding how = encoding(to.size());
   HOMZ_ASSIGN(const Footprint needs, coding_.choice.codec->footprint(how, exec()));
   if (block.frame.payload_bytes < needs.min_payload || block.frame.payload_bytes > needs.max_payload)
     return Status(Code::corrupt_stream, fmt::format("a payload of {} bytes", block.frame.payload_bytes));
-  return coding_.choice.codec->decode(how, block.payload(), values, scratch_.bytes(), exec());
+  HOMZ_TRY(coding_.choice.codec->decode(how, block.payload(), to, scratch_.bytes(), exec()));
+  if (is_padded) std::ranges::copy(to.first(values.size()), values.begin());
+  return Status();
 }
 
 Status Coder::check_coded(const Block& block) const {
@@ -119,7 +143,7 @@ Status Coder::check_coded(const Block& block) const {
 }
 
 OpenStream Coder::open(const Block& block, std::uint64_t bytes) const {
-  const Encoding how = encoding(bytes);
+  const Encoding how = encoding(padded(bytes));
   OpenStream stream;
   stream.header.codec = coding_.choice.codec->info().id;
   stream.header.codec_version = coding_.choice.codec->info().version;
@@ -150,8 +174,8 @@ Result<BlockPtr> Coder::sum(std::span<const BlockPtr> blocks, std::uint64_t byte
     const Stopwatch watch(times.combine);
     BlockPtr to = block();
     Combined combined;
-    HOMZ_TRY(arithmetic_->combine(encoding(bytes), Combination{ones}, operands, to->room(), scratch_.bytes(),
-                                  &combined, exec()));
+    HOMZ_TRY(arithmetic_->combine(encoding(padded(bytes)), Combination{ones}, operands, to->room(),
+                                  scratch_.bytes(), &combined, exec()));
     total = seal_payload(std::move(to), combined.encoded, order_matters || combined.order_matters);
   }
   return total;
@@ -164,7 +188,7 @@ Result<BlockPtr> Coder::extremum(Extremum which, const Block& a, const Block& b,
   const Stopwatch watch(times.combine);
   BlockPtr to = block();
   Combined combined;
-  HOMZ_TRY(arithmetic_->extremum(encoding(bytes), which, open(a, bytes), open(b, bytes), to->room(),
+  HOMZ_TRY(arithmetic_->extremum(encoding(padded(bytes)), which, open(a, bytes), open(b, bytes), to->room(),
                                  scratch_.bytes(), &combined, exec()));
   return seal_payload(std::move(to), combined.encoded, combined.order_matters);
 }
@@ -175,8 +199,12 @@ Result<BlockPtr> Coder::accumulate(const Block& block, ConstBytes values, Bytes 
   const Stopwatch watch(times.combine);
   BlockPtr to = this->block();
   Combined combined;
-  HOMZ_TRY(arithmetic_->accumulate(encoding(values.size()), open(block, values.size()), values, to->room(),
-                                   decoded, scratch_.bytes(), &combined, exec()));
+  const ConstBytes padded_values = pad(values);
+  const bool is_padded = padded_values.size() != values.size();
+  const Bytes into = is_padded && !decoded.empty() ? tail_.bytes().first(padded_values.size()) : decoded;
+  HOMZ_TRY(arithmetic_->accumulate(encoding(padded_values.size()), open(block, values.size()), padded_values,
+                                   to->room(), into, scratch_.bytes(), &combined, exec()));
+  if (is_padded && !decoded.empty()) std::ranges::copy(into.first(decoded.size()), decoded.begin());
   return seal_payload(std::move(to), combined.encoded, block.frame.order_matters || combined.order_matters);
 }
 

@@ -43,6 +43,9 @@ class Coder {
   Times times;
 
  private:
+  // Bytes of the values as they are coded; `values` filled up with zeros so far, in tail_ if need be.
+  std::uint64_t padded(std::uint64_t bytes) const;
+  ConstBytes pad(ConstBytes values);
   Encoding encoding(std::uint64_t bytes) const;
   OpenStream open(const Block& block, std::uint64_t bytes) const;
   Status check_coded(const Block& block) const;
@@ -53,7 +56,7 @@ class Coder {
   CodecParams params_{};
   const CodecArithmetic* arithmetic_ = nullptr;
   std::uint64_t capacity_ = 0;
-  Buffer scratch_;
+  Buffer scratch_, tail_;
   BlockPool* pool_ = nullptr;
 };
 

@@ -124,15 +124,15 @@ Result<std::unique_ptr<Operation>> launch(Office& office, Call call) {
         fmt::format("an earlier call on this communicator has failed ({}): call renew() on all ranks",
                     wire.failure().message()));
   const auto run = std::make_shared<Running>();
-  HOMZ_ASSIGN(call.options, with_environment(call.options));
   run->place = {wire.rank(), wire.size(), call.root};
   HOMZ_TRY(check(call, run->place));
   run->call = std::move(call);
   run->signature = signature_of(run->call, wire.size());
   run->signature.sequence = wire.next_call();
-  run->signature.plan = digest_of(run->call.options);
   run->task = task_of(run->call, wire.size(), wire.transport().nodes(),
                       wire.transport().has_native(run->call.collective));
+  HOMZ_ASSIGN(run->call.options, with_environment(run->call.options, run->task));
+  run->signature.plan = digest_of(run->call.options);
 
   const unsigned every = run->call.options.audit_every;
   const bool is_audited = every != 0 && office.audits++ % every == 0 && run->call.options.abs_error > 0;

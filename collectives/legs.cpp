@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <bit>
 #include <numeric>
 
 #include "collectives/algorithms/algorithms.hpp"
@@ -30,12 +32,13 @@ Result<std::unique_ptr<Handling>> handling_of(const Running& run, const Leg& leg
   return decoding_handling(reduction, std::move(coder), leg.scheme == Scheme::cprp2p);
 }
 
-// What some ranks keep is what others get: of reduce and reduce_scatter every value is one rank's alone.
-bool results_travel(Collective collective, const Schedule& schedule) {
+// Whether what one rank keeps is what another gets as a message. Of reduce and reduce_scatter every value is
+// one rank's alone; by recursive doubling ranks come to the same result by themselves, but for those that
+// fold.
+bool results_travel(Collective collective, Algorithm algorithm, int ranks) {
   if (collective == Collective::reduce || collective == Collective::reduce_scatter) return false;
-  return std::ranges::any_of(schedule, [](const Transfer& t) {
-    return t.kind == Transfer::Kind::deliver || t.kind == Transfer::Kind::take;
-  });
+  return collective != Collective::allreduce || algorithm != Algorithm::recursive_doubling ||
+         !std::has_single_bit(static_cast<unsigned>(ranks));
 }
 
 }  // namespace
@@ -51,7 +54,7 @@ Result<std::unique_ptr<Operation>> leg_of(Running& run, const Leg& leg) {
   job.call = run.signature;
   job.parts = parts_of(call, parts_of(leg.collective, leg.algorithm, place.size), place);
   HOMZ_ASSIGN(job.schedule, schedule_of(leg.collective, leg.algorithm, place));
-  job.travels = results_travel(leg.collective, job.schedule);
+  job.travels = results_travel(leg.collective, leg.algorithm, place.size);
   job.piece_bytes = piece_bytes_of(run);
   job.timeout_seconds = call.options.timeout_seconds;
   std::uint64_t most = 0;

@@ -8,8 +8,9 @@
 namespace homz::test {
 namespace {
 
-constexpr Scheme kSchemes[] = {Scheme::plain,         Scheme::cprp2p,       Scheme::ccoll,        Scheme::hzccl,
-                               Scheme::homcomp_ahead, Scheme::homcomp_step, Scheme::homcomp_fused};
+constexpr Scheme kSchemes[] = {Scheme::plain,        Scheme::cprp2p,        Scheme::ccoll,
+                               Scheme::hzccl,        Scheme::homcomp_ahead, Scheme::homcomp_step,
+                               Scheme::homcomp_fused};
 constexpr Algorithm kAllreduce[] = {Algorithm::ring, Algorithm::recursive_doubling, Algorithm::rabenseifner,
                                     Algorithm::direct, Algorithm::binomial};
 
@@ -42,8 +43,8 @@ Values<T> allreduce_all(int ranks, std::uint64_t count, ReduceOp op, const Colle
   on_ranks(ranks, [&](Communicator& communicator) {
     const int rank = communicator.rank();
     Values<T> in = inputs[static_cast<std::size_t>(rank)], out(in_place ? 0 : count);
-    const Status status =
-        communicator.allreduce(bytes_of(std::as_const(in)), in_place ? bytes_of(in) : bytes_of(out), dtype_of<T>(), op, options);
+    const Status status = communicator.allreduce(
+        bytes_of(std::as_const(in)), in_place ? bytes_of(in) : bytes_of(out), dtype_of<T>(), op, options);
     EXPECT_TRUE(status.ok()) << status.message();
     results.put(rank, in_place ? in : out);
   });
@@ -73,7 +74,8 @@ TEST_P(Ranks, AllreduceOfAnyCount) {
     Values<float> homomorphic;
     for (const Algorithm algorithm : kAllreduce)
       for (const Scheme scheme : kSchemes) {
-        SCOPED_TRACE(testing::Message() << count << " values, " << to_string(algorithm) << ", " << to_string(scheme));
+        SCOPED_TRACE(testing::Message()
+                     << count << " values, " << to_string(algorithm) << ", " << to_string(scheme));
         const auto values = allreduce_all<float>(GetParam(), count, ReduceOp::sum, with(algorithm, scheme));
         if (!is_homomorphic(scheme)) continue;
         if (homomorphic.empty()) homomorphic = values;
@@ -88,7 +90,8 @@ TEST_P(Ranks, AllreduceOfAnyOperation) {
       for (const Scheme scheme : kSchemes) {
         const bool is_sum_only = scheme == Scheme::homcomp_fused && op != ReduceOp::average;
         if (is_homomorphic(scheme) && (op == ReduceOp::prod || is_sum_only)) continue;
-        SCOPED_TRACE(testing::Message() << to_string(op) << ", " << to_string(algorithm) << ", " << to_string(scheme));
+        SCOPED_TRACE(testing::Message()
+                     << to_string(op) << ", " << to_string(algorithm) << ", " << to_string(scheme));
         allreduce_all<float>(GetParam(), 5003, op, with(algorithm, scheme));
         allreduce_all<double>(GetParam(), 1003, op, with(algorithm, scheme, 1e-5), true);
       }
