@@ -114,8 +114,8 @@ bool asks_for_compression(const CollectiveOptions& options) {
 // Calls back with all that can run: f(approach, codec's name).
 class Table {
  public:
-  Table(const Task& task, const CollectiveOptions& options, const Profile& profile)
-      : task_(task), options_(options), profile_(profile) {}
+  Table(const Task& task, const CollectiveOptions& options, const Profile& profile, bool has_asked)
+      : task_(task), options_(options), profile_(profile), has_asked_(has_asked) {}
 
   // f(candidate)
   template <class F>
@@ -160,7 +160,9 @@ class Table {
       const Cost cost = expected_cost(task_, approach, profile_);
       if (best.piece_values != 0 && cost.seconds >= best.seconds) return;
       best.piece_values = values;
-      best.seconds = cost.seconds;
+      // The transport's own checks nothing: ranks agree before, if they have not yet.
+      const bool agrees = algorithm == Algorithm::native && !has_asked_;
+      best.seconds = cost.seconds + (agrees ? seconds_to_agree(task_, profile_) : 0);
       best.wire_bytes = cost.wire_bytes;
     };
     if (options_.piece_values != 0) {
@@ -180,6 +182,7 @@ class Table {
   const Task& task_;
   const CollectiveOptions& options_;
   const Profile& profile_;
+  const bool has_asked_;
 };
 
 // Why there is no candidate, and what there is.
@@ -187,7 +190,7 @@ Status nothing_left(const Task& task, const CollectiveOptions& options) {
   std::string text = fmt::format("nothing does {} by algorithm {} with scheme {}", to_string(task.collective),
                                  to_string(options.algorithm), to_string(options.scheme));
   if (options.codec.codec != nullptr) text += fmt::format(" and codec {}", to_string(options.codec));
-  if (!task.lossy)
+  if (options.abs_error == 0)
     text += ": the bound is 0, so that values must be exact; give a bound or leave the scheme to the call";
   else if (is_homomorphic(options.scheme) && options.codec.codec != nullptr &&
            find_arithmetic(options.codec.codec->info().id) == nullptr)
@@ -245,14 +248,13 @@ bool is_forced(const CollectiveOptions& options) {
 }
 
 // What speaks for the choice beside its time: what the other kind would take.
-std::string comparison(const Candidate& best, const Leaders& leaders, const Task& task,
-                       const CollectiveOptions& options) {
+std::string comparison(const Candidate& best, const Leaders& leaders, const CollectiveOptions& options) {
   if (best.scheme != Scheme::plain) {
     const Candidate* const exact = leaders.uncompressed();
     return exact == nullptr ? "nothing uncompressed is allowed"
                             : fmt::format("{} would take {}", name_of(*exact), time_text(exact->seconds));
   }
-  if (!task.lossy) return "the bound is 0, so that values must be exact";
+  if (options.abs_error == 0) return "the bound is 0, so that values must be exact";
   if (leaders.compressed)
     return fmt::format("{} would take {}{}", name_of(*leaders.compressed),
                        time_text(leaders.compressed->seconds),
@@ -262,10 +264,9 @@ std::string comparison(const Candidate& best, const Leaders& leaders, const Task
   return "compression cannot pay enough to look at the data";
 }
 
-std::string reason_for(const Candidate& best, const Leaders& leaders, const Task& task,
-                       const CollectiveOptions& options) {
+std::string reason_for(const Candidate& best, const Leaders& leaders, const CollectiveOptions& options) {
   return fmt::format("{}{}: {} expected; {}", is_forced(options) ? "as asked for, " : "", name_of(best),
-                     time_text(best.seconds), comparison(best, leaders, task, options));
+                     time_text(best.seconds), comparison(best, leaders, options));
 }
 
 double known_ratio(std::span<const double> ratios, std::size_t codec, const CollectiveOptions& options) {
@@ -310,7 +311,7 @@ std::vector<Candidate> candidates(const Task& task, const CollectiveOptions& opt
                                   std::span<const double> ratios) {
   std::vector<Candidate> all;
   const auto add = [&](const Candidate& candidate) { all.push_back(candidate); };
-  const Table table(task, options, profile);
+  const Table table(task, options, profile, !ratios.empty());
   table.uncompressed(add);
   table.compressed([&](std::size_t i) { return known_ratio(ratios, i, options); }, add);
   std::stable_sort(all.begin(), all.end(),
@@ -323,12 +324,12 @@ Result<Decision> choose(const Task& task, const CollectiveOptions& options, cons
   return no_throw([&]() -> Result<Decision> {
     Leaders leaders;
     const auto take = [&](const Candidate& candidate) { leaders.take(candidate); };
-    const Table table(task, options, profile);
+    const Table table(task, options, profile, !ratios.empty());
     table.uncompressed(take);
     table.compressed([&](std::size_t i) { return known_ratio(ratios, i, options); }, take);
     const Candidate* const best = leaders.best();
     if (best == nullptr) return nothing_left(task, options);
-    return Decision{*best, reason_for(*best, leaders, task, options)};
+    return Decision{*best, reason_for(*best, leaders, options)};
   });
 }
 
@@ -344,7 +345,7 @@ bool worth_asking(const Task& task, const CollectiveOptions& options, const Prof
   if (asks_for_compression(options)) return true;
   Leaders leaders;
   const auto take = [&](const Candidate& candidate) { leaders.take(candidate); };
-  const Table table(task, options, profile);
+  const Table table(task, options, profile, false);
   table.uncompressed(take);
   const Candidate* const exact = leaders.uncompressed();
   if (exact == nullptr) return true;

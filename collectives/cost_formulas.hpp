@@ -56,18 +56,21 @@ class Formulas {
     finish(chunk_, moved);
   }
 
-  // a + (N-1)/N S (rho b + c + work of joining); incast is not in it
+  // a + (N-1)/N S (rho b + c + work of joining); incast is not in it. Many streams are combined in one pass,
+  // which takes about 0.6 of one by one (benchmarks/results/op.md).
   void direct_reduce_scatter(bool moved) {
     model_.alone(whole_, steps_.ahead);
     model_.begin(chunk_ * (ranks_ - 1), steps_.make);
     Round round{network_.all_to_all(), chunk_, 0, steps_.made, Work{}};
+    if (ranks_ > 2) round.chain.combine *= 0.6;
     round.messages = ranks_ - 1;
     model_.round(round);
+    model_.alone(chunk_, steps_.own);
     model_.alone(chunk_, moved ? steps_.resend : Work{});
     finish(chunk_, moved);
   }
 
-  // L a + (N-1)/N S (rho b + work): halves, quarters, ..., nearest ranks first; others fold in before.
+  // L a + (N-1)/N S (rho b + work): halves, quarters, ..., farthest ranks first; others fold in before.
   void halving(bool moved) {
     model_.alone(whole_, steps_.ahead);
     model_.begin(whole_ / 2, steps_.make);
@@ -78,12 +81,13 @@ class Formulas {
       bytes /= 2;
       const bool first = i == 0, last = i == rounds - 1;
       const Work join = first ? steps_.fresh : steps_.made;
-      Round round{network_.exchange(1 << i), bytes, static_cast<double>(i), join, Work{}};
+      Round round{network_.exchange(1 << (rounds - 1 - i)), bytes, static_cast<double>(i), join, Work{}};
       if (!last || moved) round.chain = round.chain + steps_.resend;
       if (first) round.side = steps_.aside;
       model_.round(round);
     }
     finish(chunk_, moved);
+    if (!moved && extra_ranks() != 0) model_.round({network_.edge(1), chunk_, growth_, steps_.take, {}});
   }
 
   // ---- Reductions of whole vectors
@@ -94,8 +98,8 @@ class Formulas {
     model_.begin(whole_, steps_.make);
     fold_in();
     for (int i = 0; i < floor_log2(ranks_); ++i) {
-      Round round{network_.exchange(1 << i), whole_, static_cast<double>(i), steps_.made + steps_.resend,
-                  Work{}};
+      Round round{network_.exchange(1 << i), whole_, static_cast<double>(i),
+                  steps_.made + steps_.resend + steps_.again, Work{}};
       model_.round(round);
     }
     finish(whole_, true);
@@ -150,7 +154,7 @@ class Formulas {
     const int rounds = ceil_log2(ranks_);
     for (int i = 0; i < rounds; ++i) {
       Round round{network_.edge(1 << (rounds - 1 - i)), whole_, growth, steps_.pass, {}};
-      if (i == rounds - 1) round.side = steps_.take;
+      (i == rounds - 1 ? round.side : round.between) = steps_.take;
       model_.round(round);
     }
   }
@@ -203,10 +207,9 @@ class Formulas {
  private:
   int extra_ranks() const { return ranks_ - (1 << floor_log2(ranks_)); }
   void finish(double bytes, bool moved) { model_.alone(bytes, moved ? steps_.share : steps_.keep); }
-  // What is received is taken; if it is compressed again, only then it goes on.
+  // What is received is taken, and then goes on.
   void move(Round round) {
-    round.chain = steps_.pass;
-    round.side = steps_.take;
+    round.chain = steps_.take + steps_.pass;
     model_.round(round);
   }
 

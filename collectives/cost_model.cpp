@@ -7,36 +7,55 @@ namespace {
 
 constexpr double kChunk = 4096;  // values that codecs take as a whole
 
-// Sums combine streams; the lesser or the greater is found by decoding two and encoding one.
+// What collectives/schemes do. Sums combine streams; the lesser or the greater is found by decoding two and
+// encoding one.
 Steps steps_of(Scheme scheme, ReduceOp op) {
   const Work none{}, encode{.encode = 1}, decode{.decode = 1}, reduce{.reduce = 1}, copy{.copy = 1};
   const bool is_extremum = op == ReduceOp::min || op == ReduceOp::max;
   const Work combine = is_extremum ? decode + decode + encode : Work{.combine = 1};
-  const Steps homomorphic{none, encode, combine, none, combine, none, decode, decode, decode, none};
-  Steps steps = homomorphic;
-  switch (scheme) {
-    case Scheme::automatic:
-    case Scheme::plain:
-      return {none, copy, reduce, none, reduce, copy, none, none, copy, none};
-    case Scheme::cprp2p:
-      return {none, encode, decode + reduce, none, decode + reduce, encode, none, decode, decode, encode};
-    case Scheme::ccoll:
-      return {none, encode, decode + reduce, none, decode + reduce, encode, none, decode, decode, none};
-    case Scheme::hzccl:
-      steps.fresh = encode + combine;
-      break;
-    case Scheme::homcomp_ahead:
-      steps.ahead = encode;
-      steps.make = none;
-      break;
-    case Scheme::homcomp_step:
-      steps.aside = encode;
-      break;
-    case Scheme::homcomp_fused:
-      steps.fresh = {.accumulate = 1};
-      break;
+  Steps steps;
+  if (scheme == Scheme::plain || scheme == Scheme::automatic) {
+    steps.make = steps.keep = steps.share = steps.take = copy;
+    steps.fresh = steps.made = reduce;
+    return steps;
+  }
+  steps.make = encode;
+  steps.share = steps.take = decode;
+  if (!is_homomorphic(scheme)) {
+    steps.fresh = steps.made = decode + reduce;
+    steps.resend = encode;
+    steps.again = decode;
+    if (scheme == Scheme::cprp2p) steps.pass = encode;
+    return steps;
+  }
+  steps.fresh = steps.made = combine;
+  steps.keep = decode;
+  steps.own = encode;
+  if (scheme == Scheme::hzccl) steps.fresh = encode + combine;
+  if (scheme == Scheme::homcomp_step) steps.aside = encode;
+  if (scheme == Scheme::homcomp_fused) steps.fresh = {.accumulate = 1};
+  if (scheme == Scheme::homcomp_ahead) {
+    steps.ahead = encode;
+    steps.make = steps.own = none;
   }
   return steps;
+}
+
+// Bits of a value that the sample does not know of: it was taken at the bound that streams share, a part of N
+// of that of a sum. What is decoded and encoded again may spend less each time (collectives/bound.hpp).
+double extra_bits(const Task& task, const Approach& approach) {
+  if (!reduces(task.collective) || approach.codec == nullptr || is_homomorphic(approach.scheme)) return 0;
+  const double n = std::max(task.ranks, 1);
+  const bool is_extremum = task.op == ReduceOp::min || task.op == ReduceOp::max;
+  double joined = approach.algorithm == Algorithm::recursive_doubling ? 2 * (n - 1) : n - 1;
+  if (is_extremum && approach.algorithm != Algorithm::ring)  // only one value's way counts
+    joined = approach.algorithm == Algorithm::direct ? 1 : log2_about(n) + 1;
+  if (task.op == ReduceOp::average) joined /= n;
+  const double moved = task.collective != Collective::allreduce ? 0
+                       : approach.scheme == Scheme::cprp2p      ? n - 1
+                                                                : 1;
+  const double sampled = task.op == ReduceOp::sum ? n : 1;
+  return log2_about(std::max((joined + moved) / sampled, 1.0));
 }
 
 // A share of the values that is at most the bits a value has any bits at all; only these grow by sums.
@@ -55,8 +74,9 @@ Model::Model(const Task& task, const Approach& approach, const Profile& profile)
       piece_(value_bytes_ * static_cast<double>(std::max<std::uint64_t>(approach.piece_values, 1))),
       threads_(std::max(approach.threads, 1u)),
       grows_(reduces(task.collective) && (task.op == ReduceOp::sum || task.op == ReduceOp::average)) {
-  // Compressed twice as often, each time within half the bound.
-  if (approach.scheme == Scheme::cprp2p && task.collective == Collective::allreduce) bits_ = grown(bits_, 1);
+  bits_ = grown(bits_, extra_bits(task, approach));
+  const double part = values_of_a_part(task, approach.algorithm) * value_bytes_;
+  piece_ = std::clamp(part, value_bytes_, std::max(piece_, value_bytes_));
 }
 
 double Model::seconds(double bytes, const Work& work) const {
@@ -89,7 +109,8 @@ void Model::round(const Round& round) {
   const double chain = seconds(piece, round.chain) + 2 * profile_.message_seconds;
   const double all = round.messages * pieces;
   const double work = all * (chain + seconds(piece, round.side));
-  const double least = std::max(all * wire, round.link.latency + wire + chain);
+  const double least =
+      std::max(all * wire, round.link.latency + wire + chain + seconds(piece, round.between));
   const double each = std::max(least, work), first = std::max(least, work + pending_);
   pending_ = 0;
   cost_.seconds += round.times * each + (first - each);

@@ -22,10 +22,12 @@ struct Work {
 struct Steps {
   Work ahead;   // own data, before anything is sent
   Work make;    // own data to a message
+  Work own;     // own data to an operand
   Work fresh;   // a message operated on own data that were not touched before
   Work aside;   // at the same time: of own data, not in the way of what was received
   Work made;    // a message operated on what a former one has left
   Work resend;  // what was operated on, to a message
+  Work again;   // and to the values in the message, where this rank goes on with them
   Work keep;    // what was operated on, to the values of one rank
   Work share;   // to the values that others decode, where it was sent on
   Work take;    // a moved message to values
@@ -116,6 +118,7 @@ class Model {
     Work side;            // done besides
     double messages = 1;  // to as many ranks
     double times = 1;
+    Work between = {};  // done to a piece before it can go on, but by each rank in another round only
   };
   // Pieces go on as soon as they can. So a round takes the greater of the link's time and the processor's;
   // or, if that is more, what one piece takes from rank to rank.
@@ -129,7 +132,7 @@ class Model {
   const Profile& profile_;
   const CodecProfile* codec_;
   Steps steps_;
-  double value_bytes_, bits_, piece_;
+  double value_bytes_, bits_, piece_;  // bits: of a value on the wire
   unsigned threads_;
   bool grows_;
   double pending_ = 0;

@@ -161,7 +161,7 @@ TEST(Choices, NotToCompressIsOne) {
       Scheme::plain);
   Task exact = task_of(64 << 20, 8);
   exact.lossy = false;
-  const Decision unbounded = chosen(exact, options_of(Algorithm::automatic), profile_with(1e8), 8);
+  const Decision unbounded = chosen(exact, CollectiveOptions{}, profile_with(1e8), 8);
   EXPECT_EQ(unbounded.candidate.scheme, Scheme::plain);
   EXPECT_NE(unbounded.reason.find("bound is 0"), std::string::npos) << unbounded.reason;
 }
@@ -217,7 +217,9 @@ TEST(Choices, ErrorsTellWhatThereIs) {
   has(refused(task_of(1000, 4), other), "no arithmetic");
   Task exact = task_of(1000, 4);
   exact.lossy = false;
-  has(refused(exact, options_of(Algorithm::automatic, Scheme::ccoll)), "bound is 0");
+  CollectiveOptions compressed;
+  compressed.scheme = Scheme::ccoll;
+  has(refused(exact, compressed), "bound is 0");
 }
 
 TEST(Asking, OnlyWhereItCanPay) {
