@@ -6,7 +6,6 @@
 
 #include "collectives/block.hpp"
 #include "collectives/handling.hpp"
-#include "core/buffer.hpp"
 #include "core/codec.hpp"
 #include "homomorphic/codec_arithmetic.hpp"
 
@@ -57,7 +56,7 @@ class Coder {
   CodecParams params_{};
   const CodecArithmetic* arithmetic_ = nullptr;
   std::uint64_t capacity_ = 0;
-  Buffer scratch_, tail_;
+  BlockPtr scratch_, tail_;  // memory that the pool keeps from call to call
   BlockPool* pool_ = nullptr;
 };
 
