@@ -25,9 +25,10 @@ constexpr Algorithm kAlgorithms[] = {
     Algorithm::native,       Algorithm::ring,     Algorithm::recursive_doubling,
     Algorithm::rabenseifner, Algorithm::direct,   Algorithm::binomial,
     Algorithm::bruck,        Algorithm::two_level};
-constexpr Scheme kSchemes[] = {Scheme::plain,        Scheme::cprp2p,        Scheme::ccoll,
-                               Scheme::hzccl,        Scheme::homcomp_ahead, Scheme::homcomp_step,
-                               Scheme::homcomp_fused};
+// Of those that cost the same the first: sums of homomorphic ones have the same bits by any algorithm.
+constexpr Scheme kSchemes[] = {Scheme::plain, Scheme::homcomp_fused, Scheme::homcomp_step,
+                               Scheme::hzccl, Scheme::homcomp_ahead, Scheme::ccoll,
+                               Scheme::cprp2p};
 
 // ---- What can run
 

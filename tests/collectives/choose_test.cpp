@@ -210,8 +210,9 @@ TEST(Choices, ErrorsTellWhatThereIs) {
   };
   const std::string tree = refused(task_of(1000, 4, Collective::alltoall), options_of(Algorithm::binomial));
   has(tree, "alltoall by algorithm binomial");
-  has(tree, "direct (plain, cprp2p, ccoll), bruck (");
-  has(refused(task_of(1000, 4), options_of(Algorithm::native)), "ring (plain, cprp2p, ccoll, hzccl");
+  has(tree, "direct (plain, ccoll, cprp2p), bruck (");
+  has(refused(task_of(1000, 4), options_of(Algorithm::native)),
+      "ring (plain, homcomp-fused, homcomp-step, hzccl");
   CollectiveOptions other = options_of(Algorithm::automatic, Scheme::hzccl);
   other.codec = *registry().choose("cuszp2");
   has(refused(task_of(1000, 4), other), "no arithmetic");
