@@ -49,34 +49,51 @@ Events events_of(const BoundedCall& call) {
   return events;
 }
 
-// What is left of the bound for the quantisations, and how it is divided among them.
+// What is left of the bound, `whole` at first, for the quantisations, and among how many it is divided.
 struct Budget {
-  double left, events;
+  double whole, left, events;
 };
 
 Budget budget_of(const BoundedCall& call, const Record& data) {
   const double n = call.ranks, u = unit(call.dtype), bound = call.abs_error;
   const double sum = data.magnitude_sum + bound;  // no partial sum is larger
   const double in_node = (call.ranks_per_node - 1) * u * sum;
+  const bool is_extremum = call.op == ReduceOp::min || call.op == ReduceOp::max;
   if (is_homomorphic(call.scheme)) {
-    if (call.op == ReduceOp::min || call.op == ReduceOp::max) return {bound, 1};
-    // Each contribution, and the decoding of the sum, round twice.
-    const double rounding = 5 * u * sum + in_node;
-    if (call.op == ReduceOp::average) return {n * bound - rounding - u * sum, n};
-    return {bound - rounding, n};
+    if (is_extremum) return {bound, bound, 1};
+    // Each contribution rounds twice, and so does the decoding of the sum; then comes the division.
+    const bool divides = call.op == ReduceOp::average;
+    const double whole = divides ? n * bound : bound;
+    return {whole, whole - (divides ? 6 : 5) * u * sum - in_node, n};
   }
   const Events events = events_of(call);
-  switch (call.op) {
-    case ReduceOp::min:
-    case ReduceOp::max:
-      return {bound, events.joined + events.delivered};
-    case ReduceOp::prod:
-      return {bound / data.amplification - (n - 1) * u - in_node, events.joined + events.delivered};
-    case ReduceOp::average:
-      return {bound - (n * u * sum + in_node) / n, events.joined / n + events.delivered};
-    default:
-      return {bound - (n - 1) * u * sum - in_node, events.joined + events.delivered};
+  const double all = events.joined + events.delivered;
+  if (is_extremum) return {bound, bound, all};
+  if (call.op == ReduceOp::prod) {
+    const double whole = bound / data.amplification;
+    return {whole, whole - (n - 1) * u - in_node, all};
   }
+  if (call.op == ReduceOp::average)
+    return {bound, bound - (n * u * sum + in_node) / n, events.joined / n + events.delivered};
+  return {bound, bound - (n - 1) * u * sum - in_node, all};
+}
+
+// How often what moves is encoded anew on its way.
+int hops(const BoundedCall& call) {
+  if (call.scheme != Scheme::cprp2p) return 1;
+  if (call.algorithm == Algorithm::direct) return 1;
+  const bool is_ring = call.algorithm == Algorithm::ring;
+  return std::max(1, is_ring
+                         ? call.ranks - 1 + (call.collective == Collective::bcast ? rounds(call.ranks) : 0)
+                         : rounds(call.ranks));
+}
+
+// Steps are numbers of the type.
+double step_of(const BoundedCall& call, double share, const Record& data) {
+  const double step = 2 * (share - unit(call.dtype) * data.magnitude_max);
+  if (!(step > share)) return 0;
+  return call.dtype == Dtype::f32 ? static_cast<double>(std::nextafterf(static_cast<float>(step), 0.0f))
+                                  : step;
 }
 
 Status too_tight(const BoundedCall& call) {
@@ -88,26 +105,21 @@ Status too_tight(const BoundedCall& call) {
 }  // namespace
 
 Result<Spending> spend(const BoundedCall& call, const Record& data) {
-  if (!reduces(call.collective)) return Spending{call.abs_error, 0};
-  if (call.ranks < 2) return Spending{call.abs_error, call.abs_error};
+  Spending spending{call.abs_error, 0};
+  if (!reduces(call.collective) || call.ranks < 2) {
+    spending.share /= hops(call);
+    spending.step = step_of(call, spending.share, data);
+    return spending;
+  }
   const Budget budget = budget_of(call, data);
-  const double whole = call.op == ReduceOp::prod ? call.abs_error / data.amplification
-                       : is_homomorphic(call.scheme) && call.op == ReduceOp::average
-                           ? call.abs_error * call.ranks
-                           : call.abs_error;
-  if (!(budget.left > whole / 2)) return too_tight(call);
-  Spending spending;
+  if (!(budget.left > budget.whole / 2)) return too_tight(call);
   spending.share = budget.left / budget.events;
   if (call.sigmas > 0 && (call.op == ReduceOp::sum || call.op == ReduceOp::average))
     spending.share =
         std::max(spending.share, budget.left * std::sqrt(3.0) / (call.sigmas * std::sqrt(budget.events)));
-  if (!is_homomorphic(call.scheme)) return spending;
-  const double step = 2 * (spending.share - unit(call.dtype) * data.magnitude_max);
-  // Steps are numbers of the type.
-  spending.step =
-      call.dtype == Dtype::f32 ? static_cast<double>(std::nextafterf(static_cast<float>(step), 0.0f)) : step;
-  if (!(spending.step >= spending.share) || data.magnitude_sum / spending.step > kMostQuanta)
-    return too_tight(call);
+  spending.step = step_of(call, spending.share, data);
+  const bool is_exact = spending.step > 0 && data.magnitude_sum / spending.step <= kMostQuanta;
+  if (is_homomorphic(call.scheme) && !is_exact) return too_tight(call);
   return spending;
 }
 

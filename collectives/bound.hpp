@@ -21,7 +21,7 @@ struct BoundedCall {
 
 struct Spending {
   double share = 0;  // bound of each quantisation
-  double step = 0;   // homomorphic: between quanta
+  double step = 0;   // between quanta, for codecs that can be told; 0: theirs to choose
 };
 
 // Error: unsupported, where the roundings of the uncompressed operation alone take more than half the bound,

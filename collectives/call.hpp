@@ -1,6 +1,7 @@
 // A call of a collective: its arguments, checked, and its buffers as parts.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "collectives/choose.hpp"
@@ -20,6 +21,7 @@ struct Call {
   // Values of each rank; empty: the same for all. Of alltoall: what comes from each, and what goes to each.
   std::vector<std::uint64_t> counts, send_counts;
   CollectiveOptions options;
+  std::optional<Decision> fixed;  // of a plan
 };
 
 // Buffers that do not fit the counts, bounds that are none, and so on: invalid_argument.

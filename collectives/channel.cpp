@@ -64,8 +64,8 @@ Status Channel::send(int to, const BlockPtr& block) {
   ++sending_;
   for (std::size_t i = 0; i < sending.segments.size(); ++i) {
     const std::uint64_t first = i * segment;
-    HOMZ_TRY(wire_.transport().send(message.subspan(first, std::min(segment, message.size() - first)), to,
-                                    tag_ + (i > 0), &sending.segments[i]));
+    HOMZ_TRY(wire_.transport().send(message.subspan(first, std::min(segment, message.size() - first)), block,
+                                    to, tag_ + (i > 0), &sending.segments[i]));
   }
   sent_bytes_ += message.size();
   return Status();

@@ -34,27 +34,28 @@ Result<Coder> Coder::make(const Coding& coding, BlockPool& pool) {
   coder.coding_ = coding;
   coder.pool_ = &pool;
   coder.params_ = coding.choice.params;
-  if (coding.step > 0) {
-    coder.arithmetic_ = find_arithmetic(coding.choice.codec->info().id);
-    if (coder.arithmetic_ == nullptr || !coding.choice.codec->codes_all())
-      return Status(Code::unsupported,
-                    fmt::format("codec {} has no arithmetic on its streams: choose homcomp, or a "
-                                "scheme that decodes (ccoll, cprp2p)",
-                                coding.choice.codec->info().name));
+  coder.arithmetic_ = find_arithmetic(coding.choice.codec->info().id);
+  if (coding.combines && (coder.arithmetic_ == nullptr || !coding.choice.codec->codes_all()))
+    return Status(Code::unsupported,
+                  fmt::format("codec {} has no arithmetic on its streams: choose homcomp, or a "
+                              "scheme that decodes (ccoll, cprp2p)",
+                              coding.choice.codec->info().name));
+  // A step of their own would depend on the data: then values would move when they are encoded again.
+  if (coder.arithmetic_ != nullptr && coding.step > 0) {
     HOMZ_ASSIGN(coder.params_, coder.arithmetic_->with_step(coding.choice.params, coding.step));
   }
   const std::uint64_t most = std::max(coder.padded(coding.piece_bytes), kLeast * size_of(coding.dtype));
-  HOMZ_TRY(coder.tail_.reserve(coding.step > 0 ? most : 0));
+  coder.tail_ = pool.take(coding.combines ? most : 0);
   const Encoding encoding = coder.encoding(most);
   HOMZ_ASSIGN(const Footprint codec, coding.choice.codec->footprint(encoding, coder.exec()));
   Footprint all = codec;
-  if (coder.arithmetic_ != nullptr) {
+  if (coding.combines) {
     HOMZ_ASSIGN(const Footprint sums, coder.arithmetic_->footprint(encoding, kOperands, coder.exec()));
     all.max_payload = std::max(all.max_payload, sums.max_payload);
     all.encode_scratch = std::max(all.encode_scratch, sums.encode_scratch);
   }
   coder.capacity_ = std::max(all.max_payload, most);
-  HOMZ_TRY(coder.scratch_.reserve(std::max(all.encode_scratch, all.decode_scratch)));
+  coder.scratch_ = pool.take(std::max(all.encode_scratch, all.decode_scratch));
   return coder;
 }
 
@@ -63,19 +64,19 @@ Encoding Coder::encoding(std::uint64_t bytes) const {
   encoding.field = Field::flat(coding_.dtype, bytes / size_of(coding_.dtype));
   encoding.abs_error = coding_.share;
   encoding.params = params_;
-  encoding.always_coded = coding_.step > 0;
+  encoding.always_coded = coding_.combines;
   return encoding;
 }
 
 std::uint64_t Coder::padded(std::uint64_t bytes) const {
   const std::uint64_t size = size_of(coding_.dtype), count = bytes / size, last = count % kChunk;
-  return coding_.step > 0 && last != 0 && last < kLeast ? (count - last + kLeast) * size : bytes;
+  return coding_.combines && last != 0 && last < kLeast ? (count - last + kLeast) * size : bytes;
 }
 
 ConstBytes Coder::pad(ConstBytes values) {
   const std::uint64_t bytes = padded(values.size());
   if (bytes == values.size()) return values;
-  const Bytes tail = tail_.bytes().first(bytes);
+  const Bytes tail = tail_->room().first(bytes);
   std::fill(std::ranges::copy(values, tail.begin()).out, tail.end(), std::byte{0});
   return tail;
 }
@@ -109,7 +110,7 @@ Result<BlockPtr> Coder::encode(ConstBytes values) {
   BlockPtr to = block();
   Encoded encoded;
   const ConstBytes coded = pad(values);
-  HOMZ_TRY(coding_.choice.codec->encode(encoding(coded.size()), coded, to->room(), scratch_.bytes(), &encoded,
+  HOMZ_TRY(coding_.choice.codec->encode(encoding(coded.size()), coded, to->room(), scratch_->room(), &encoded,
                                         exec()));
   if (encoded.bytes == Codec::kIncompressible) return raw_block(values);
   return seal_payload(std::move(to), encoded, false);
@@ -127,12 +128,12 @@ Status Coder::decode(const Block& block, Bytes values) {
   HOMZ_TRY(check_coded(block));
   if (values.empty()) return Status(Code::corrupt_stream, "a message of coded values where there are none");
   const bool is_padded = padded(values.size()) != values.size();
-  const Bytes to = is_padded ? tail_.bytes().first(padded(values.size())) : values;
+  const Bytes to = is_padded ? tail_->room().first(padded(values.size())) : values;
   const Encoding how = encoding(to.size());
   HOMZ_ASSIGN(const Footprint needs, coding_.choice.codec->footprint(how, exec()));
   if (block.frame.payload_bytes < needs.min_payload || block.frame.payload_bytes > needs.max_payload)
     return Status(Code::corrupt_stream, fmt::format("a payload of {} bytes", block.frame.payload_bytes));
-  HOMZ_TRY(coding_.choice.codec->decode(how, block.payload(), to, scratch_.bytes(), exec()));
+  HOMZ_TRY(coding_.choice.codec->decode(how, block.payload(), to, scratch_->room(), exec()));
   if (is_padded) std::ranges::copy(to.first(values.size()), values.begin());
   return Status();
 }
@@ -175,7 +176,7 @@ Result<BlockPtr> Coder::sum(std::span<const BlockPtr> blocks, std::uint64_t byte
     BlockPtr to = block();
     Combined combined;
     HOMZ_TRY(arithmetic_->combine(encoding(padded(bytes)), Combination{ones}, operands, to->room(),
-                                  scratch_.bytes(), &combined, exec()));
+                                  scratch_->room(), &combined, exec()));
     total = seal_payload(std::move(to), combined.encoded, order_matters || combined.order_matters);
   }
   return total;
@@ -189,7 +190,7 @@ Result<BlockPtr> Coder::extremum(Extremum which, const Block& a, const Block& b,
   BlockPtr to = block();
   Combined combined;
   HOMZ_TRY(arithmetic_->extremum(encoding(padded(bytes)), which, open(a, bytes), open(b, bytes), to->room(),
-                                 scratch_.bytes(), &combined, exec()));
+                                 scratch_->room(), &combined, exec()));
   return seal_payload(std::move(to), combined.encoded, combined.order_matters);
 }
 
@@ -201,9 +202,9 @@ Result<BlockPtr> Coder::accumulate(const Block& block, ConstBytes values, Bytes 
   Combined combined;
   const ConstBytes padded_values = pad(values);
   const bool is_padded = padded_values.size() != values.size();
-  const Bytes into = is_padded && !decoded.empty() ? tail_.bytes().first(padded_values.size()) : decoded;
+  const Bytes into = is_padded && !decoded.empty() ? tail_->room().first(padded_values.size()) : decoded;
   HOMZ_TRY(arithmetic_->accumulate(encoding(padded_values.size()), open(block, values.size()), padded_values,
-                                   to->room(), into, scratch_.bytes(), &combined, exec()));
+                                   to->room(), into, scratch_->room(), &combined, exec()));
   if (is_padded && !decoded.empty()) std::ranges::copy(into.first(decoded.size()), decoded.begin());
   return seal_payload(std::move(to), combined.encoded, block.frame.order_matters || combined.order_matters);
 }

@@ -6,7 +6,6 @@
 
 #include "collectives/block.hpp"
 #include "collectives/handling.hpp"
-#include "core/buffer.hpp"
 #include "core/codec.hpp"
 #include "homomorphic/codec_arithmetic.hpp"
 
@@ -16,7 +15,8 @@ struct Coding {
   CodecChoice choice;
   Dtype dtype = Dtype::f32;
   double share = 0;               // error of an encoding, at most
-  double step = 0;                // homomorphic: between quanta; 0: payloads are not combined
+  double step = 0;                // between quanta, if not 0 and the codec can be told
+  bool combines = false;          // payloads are operands: always coded
   std::uint64_t piece_bytes = 0;  // of values, at most
   unsigned threads = 1;
 };
@@ -56,7 +56,7 @@ class Coder {
   CodecParams params_{};
   const CodecArithmetic* arithmetic_ = nullptr;
   std::uint64_t capacity_ = 0;
-  Buffer scratch_, tail_;
+  BlockPtr scratch_, tail_;  // memory that the pool keeps from call to call
   BlockPool* pool_ = nullptr;
 };
 

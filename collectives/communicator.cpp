@@ -58,7 +58,14 @@ class Communicator::State {
   Office office;
 
   Result<Ongoing> start(Call call) {
-    auto launched = enter([&] { return launch(office, std::move(call)); });
+    return watch(enter([&] { return launch(office, std::move(call)); }));
+  }
+
+  Result<Ongoing> start_choice(Call call, Decision* decision) {
+    return watch(enter([&] { return launch_choice(office, std::move(call), decision); }));
+  }
+
+  Result<Ongoing> watch(Result<std::unique_ptr<Operation>> launched) {
     if (!launched.ok()) return office.wire->fail(launched.status());
     return Ongoing(std::make_unique<Watched>(*office.wire, std::move(*launched)));
   }
@@ -93,72 +100,120 @@ int Communicator::size() const noexcept {
 
 Status Communicator::allreduce(ConstBytes in, Bytes out, Dtype dtype, ReduceOp op,
                                const CollectiveOptions& options) {
-  return state_->run({Collective::allreduce, op, dtype, 0, in, out, {}, {}, options});
+  return state_->run({Collective::allreduce, op, dtype, 0, in, out, {}, {}, options, {}});
 }
 
 Status Communicator::reduce(ConstBytes in, Bytes out, Dtype dtype, ReduceOp op, int root,
                             const CollectiveOptions& options) {
-  return state_->run({Collective::reduce, op, dtype, root, in, out, {}, {}, options});
+  return state_->run({Collective::reduce, op, dtype, root, in, out, {}, {}, options, {}});
 }
 
 Status Communicator::reduce_scatter(ConstBytes in, Bytes out, std::span<const std::uint64_t> counts,
                                     Dtype dtype, ReduceOp op, const CollectiveOptions& options) {
-  return state_->run({Collective::reduce_scatter, op, dtype, 0, in, out, listed(counts), {}, options});
+  return state_->run({Collective::reduce_scatter, op, dtype, 0, in, out, listed(counts), {}, options, {}});
 }
 
 Status Communicator::reduce_scatter_block(ConstBytes in, Bytes out, Dtype dtype, ReduceOp op,
                                           const CollectiveOptions& options) {
-  return state_->run({Collective::reduce_scatter, op, dtype, 0, in, out, {}, {}, options});
+  return state_->run({Collective::reduce_scatter, op, dtype, 0, in, out, {}, {}, options, {}});
 }
 
 Status Communicator::bcast(Bytes data, Dtype dtype, int root, const CollectiveOptions& options) {
-  return state_->run({Collective::bcast, ReduceOp::none, dtype, root, data, data, {}, {}, options});
+  return state_->run({Collective::bcast, ReduceOp::none, dtype, root, data, data, {}, {}, options, {}});
 }
 
 Status Communicator::allgather(ConstBytes in, Bytes out, Dtype dtype, const CollectiveOptions& options) {
-  return state_->run({Collective::allgather, ReduceOp::none, dtype, 0, in, out, {}, {}, options});
+  return state_->run({Collective::allgather, ReduceOp::none, dtype, 0, in, out, {}, {}, options, {}});
 }
 
 Status Communicator::allgatherv(ConstBytes in, Bytes out, std::span<const std::uint64_t> counts, Dtype dtype,
                                 const CollectiveOptions& options) {
-  return state_->run({Collective::allgather, ReduceOp::none, dtype, 0, in, out, listed(counts), {}, options});
+  return state_->run(
+      {Collective::allgather, ReduceOp::none, dtype, 0, in, out, listed(counts), {}, options, {}});
 }
 
 Status Communicator::scatter(ConstBytes in, Bytes out, Dtype dtype, int root,
                              const CollectiveOptions& options) {
-  return state_->run({Collective::scatter, ReduceOp::none, dtype, root, in, out, {}, {}, options});
+  return state_->run({Collective::scatter, ReduceOp::none, dtype, root, in, out, {}, {}, options, {}});
 }
 
 Status Communicator::gather(ConstBytes in, Bytes out, Dtype dtype, int root,
                             const CollectiveOptions& options) {
-  return state_->run({Collective::gather, ReduceOp::none, dtype, root, in, out, {}, {}, options});
+  return state_->run({Collective::gather, ReduceOp::none, dtype, root, in, out, {}, {}, options, {}});
 }
 
 Status Communicator::scatterv(ConstBytes in, Bytes out, std::span<const std::uint64_t> counts, Dtype dtype,
                               int root, const CollectiveOptions& options) {
   return state_->run(
-      {Collective::scatter, ReduceOp::none, dtype, root, in, out, listed(counts), {}, options});
+      {Collective::scatter, ReduceOp::none, dtype, root, in, out, listed(counts), {}, options, {}});
 }
 
 Status Communicator::gatherv(ConstBytes in, Bytes out, std::span<const std::uint64_t> counts, Dtype dtype,
                              int root, const CollectiveOptions& options) {
-  return state_->run({Collective::gather, ReduceOp::none, dtype, root, in, out, listed(counts), {}, options});
+  return state_->run(
+      {Collective::gather, ReduceOp::none, dtype, root, in, out, listed(counts), {}, options, {}});
 }
 
 Status Communicator::alltoall(ConstBytes in, Bytes out, Dtype dtype, const CollectiveOptions& options) {
-  return state_->run({Collective::alltoall, ReduceOp::none, dtype, 0, in, out, {}, {}, options});
+  return state_->run({Collective::alltoall, ReduceOp::none, dtype, 0, in, out, {}, {}, options, {}});
 }
 
 Status Communicator::alltoallv(ConstBytes in, std::span<const std::uint64_t> send_counts, Bytes out,
                                std::span<const std::uint64_t> receive_counts, Dtype dtype,
                                const CollectiveOptions& options) {
-  return state_->run({Collective::alltoall, ReduceOp::none, dtype, 0, in, out, listed(receive_counts),
-                      listed(send_counts), options});
+  return state_->run({Collective::alltoall,
+                      ReduceOp::none,
+                      dtype,
+                      0,
+                      in,
+                      out,
+                      listed(receive_counts),
+                      listed(send_counts),
+                      options,
+                      {}});
 }
 
 Result<Ongoing> Communicator::start_allreduce(ConstBytes in, Bytes out, Dtype dtype, ReduceOp op,
                                               const CollectiveOptions& options) {
-  return state_->start({Collective::allreduce, op, dtype, 0, in, out, {}, {}, options});
+  return state_->start({Collective::allreduce, op, dtype, 0, in, out, {}, {}, options, {}});
+}
+
+class AllreducePlan::State {
+ public:
+  Communicator::State* communicator;
+  Call call;
+};
+
+AllreducePlan::AllreducePlan(std::unique_ptr<State> state) noexcept : state_(std::move(state)) {}
+AllreducePlan::AllreducePlan(AllreducePlan&&) noexcept = default;
+AllreducePlan& AllreducePlan::operator=(AllreducePlan&&) noexcept = default;
+AllreducePlan::~AllreducePlan() = default;
+
+Result<Ongoing> AllreducePlan::start() {
+  return state_->communicator->start(state_->call);
+}
+Algorithm AllreducePlan::algorithm() const noexcept {
+  return state_->call.fixed->candidate.algorithm;
+}
+Scheme AllreducePlan::scheme() const noexcept {
+  return state_->call.fixed->candidate.scheme;
+}
+const std::string& AllreducePlan::reason() const noexcept {
+  return state_->call.fixed->reason;
+}
+
+Result<AllreducePlan> Communicator::plan_allreduce(ConstBytes in, Bytes out, Dtype dtype, ReduceOp op,
+                                                   const CollectiveOptions& options) {
+  return no_throw([&]() -> Result<AllreducePlan> {
+    auto plan = std::make_unique<AllreducePlan::State>();
+    plan->communicator = state_.get();
+    plan->call = {Collective::allreduce, op, dtype, 0, in, out, {}, {}, options, std::nullopt};
+    Decision decision;
+    HOMZ_ASSIGN(Ongoing choice, state_->start_choice(plan->call, &decision));
+    HOMZ_TRY(choice.wait());
+    plan->call.fixed = decision;
+    return AllreducePlan(std::move(plan));
+  });
 }
 
 Status Communicator::renew() {

@@ -41,6 +41,26 @@ class Ongoing {
   std::unique_ptr<Operation> operation_;
 };
 
+// A call that is made again and again with the same buffers: what to do is agreed once, memory is kept.
+class AllreducePlan {
+ public:
+  // One at a time. The data may change between calls.
+  Result<Ongoing> start();
+  Algorithm algorithm() const noexcept;
+  Scheme scheme() const noexcept;
+  const std::string& reason() const noexcept;
+
+  AllreducePlan(AllreducePlan&&) noexcept;
+  AllreducePlan& operator=(AllreducePlan&&) noexcept;
+  ~AllreducePlan();
+
+ private:
+  friend class Communicator;
+  class State;
+  explicit AllreducePlan(std::unique_ptr<State> state) noexcept;
+  std::unique_ptr<State> state_;
+};
+
 class Communicator {
  public:
   // Called by all ranks of the transport. Rank 0's profile holds for all.
@@ -92,10 +112,15 @@ class Communicator {
   Result<Ongoing> start_allreduce(ConstBytes in, Bytes out, Dtype dtype, ReduceOp op,
                                   const CollectiveOptions& options);
 
+  // Looks at the data that `in` has now. The plan must not outlive the communicator.
+  Result<AllreducePlan> plan_allreduce(ConstBytes in, Bytes out, Dtype dtype, ReduceOp op,
+                                       const CollectiveOptions& options);
+
   // All ranks call it after an error; what was under way is given up.
   Status renew();
 
  private:
+  friend class AllreducePlan;
   class State;
   explicit Communicator(std::unique_ptr<State> state) noexcept;
   std::unique_ptr<State> state_;

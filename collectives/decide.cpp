@@ -6,7 +6,6 @@
 #include "collectives/algorithms/algorithms.hpp"
 #include "collectives/running.hpp"
 #include "collectives/sample.hpp"
-#include "core/buffer.hpp"
 
 namespace homz {
 Result<CodecChoice> codec_of(const CollectiveOptions& options, const std::string& name) {
@@ -17,21 +16,23 @@ Result<CodecChoice> codec_of(const CollectiveOptions& options, const std::string
 namespace {
 
 // What this rank's data are like.
-Result<Record> look(const Running& run, const Profile& profile) {
+Result<Record> look(const Running& run, Look at, const Profile& profile, BlockPool& pool) {
   const CollectiveOptions& options = run.call.options;
   const ConstBytes data = own_data(run.call, run.place);
   Record record;
+  if (at == Look::nothing) return record;
   record.magnitude_sum = record.magnitude_max = largest_magnitude(run.call.dtype, data);
   record.amplification = std::max(1.0, record.magnitude_max + options.abs_error);
   if (data.empty()) record.ranks = 0;  // what it would say of ratios does not count
+  if (at == Look::magnitudes) return record;
   const bool divides = run.call.op == ReduceOp::sum;
   const double bound = options.abs_error / (divides ? run.place.size : 1);
   const std::vector<std::string> codecs = codecs_in_question(options, profile);
   for (std::size_t i = 0; i < std::min(codecs.size(), Record::kCodecs) && !data.empty(); ++i) {
     HOMZ_ASSIGN(const CodecChoice codec, codec_of(options, codecs[i]));
     HOMZ_ASSIGN(const std::uint64_t bytes, sample_scratch(codec, run.call.dtype, bound));
-    HOMZ_ASSIGN(Buffer scratch, Buffer::make(bytes));
-    HOMZ_ASSIGN(const double ratio, sampled_ratio(codec, run.call.dtype, bound, data, scratch.bytes()));
+    const BlockPtr scratch = pool.take(bytes);
+    HOMZ_ASSIGN(const double ratio, sampled_ratio(codec, run.call.dtype, bound, data, scratch->room()));
     record.compressed[i] = 1 / ratio;
   }
   return record;
@@ -39,9 +40,9 @@ Result<Record> look(const Running& run, const Profile& profile) {
 
 }  // namespace
 
-Result<std::unique_ptr<Operation>> ask(Office& office, Running& run) {
+Result<std::unique_ptr<Operation>> ask(Office& office, Running& run, Look at) {
   run.has_asked = true;
-  HOMZ_ASSIGN(run.own, look(run, office.profile));
+  HOMZ_ASSIGN(run.own, look(run, at, office.profile, office.wire->pool()));
   Job job;
   job.call = run.signature;
   job.parts.resize(1);
@@ -89,30 +90,41 @@ Result<Decision> choose_plain(const Running& run, const Profile& profile, const 
   return decision;
 }
 
-}  // namespace
+// Choices that do not depend on data are made once.
+Result<Decision> choose_for(Office& office, const Task& task, const Running& run) {
+  const CollectiveOptions& options = run.call.options;
+  if (run.has_asked) return choose(task, options, office.profile, ratios_of(run));
+  for (const Office::Choice& made : office.choices)
+    if (made.task == task && made.options == run.signature.plan) return made.decision;
+  HOMZ_ASSIGN(const Decision decision, choose(task, options, office.profile, {}));
+  if (office.choices.size() == Office::kChoices) office.choices.clear();
+  office.choices.push_back({task, run.signature.plan, decision});
+  return decision;
+}
 
-Status decide(Office& office, Running& run) {
-  if (run.place.size == 1) {
-    run.decision.candidate.scheme = Scheme::plain;
-    run.decision.candidate.algorithm = Algorithm::ring;
-    run.decision.reason = "there is one rank";
-    return Status();
-  }
+Result<Decision> choose_freely(Office& office, const Running& run) {
+  if (run.call.fixed) return *run.call.fixed;
+  if (run.place.size == 1)
+    return Decision{{Algorithm::ring, Scheme::plain, "", 0, 0, 0}, "there is one rank"};
   Task task = run.task;
   const CodecChoice& codec = run.call.options.codec;
   const bool may_compress = task.lossy || (codec.codec != nullptr && codec.codec->info().lossless);
   task.lossy = may_compress && run.has_asked;
-  HOMZ_ASSIGN(run.decision, choose(task, run.call.options, office.profile, ratios_of(run)));
+  return choose_for(office, task, run);
+}
+
+}  // namespace
+
+Status decide(Office& office, Running& run) {
+  HOMZ_ASSIGN(run.decision, choose_freely(office, run));
   if (run.decision.candidate.scheme == Scheme::plain) return Status();
-  if (!reduces(run.call.collective) || run.call.options.abs_error > 0) {
-    const auto spending = spend(bounded(run, run.decision.candidate), run.all);
-    if (spending.ok()) {
-      run.spending = *spending;
-      return Status();
-    }
-    HOMZ_ASSIGN(run.decision,
-                choose_plain(run, office.profile, "uncompressed: " + spending.status().message()));
+  const auto spending = spend(bounded(run, run.decision.candidate), run.all);
+  if (spending.ok() || run.call.options.abs_error == 0) {
+    if (spending.ok()) run.spending = *spending;
+    return Status();
   }
+  HOMZ_ASSIGN(run.decision,
+              choose_plain(run, office.profile, "uncompressed: " + spending.status().message()));
   return Status();
 }
 

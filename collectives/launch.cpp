@@ -76,13 +76,48 @@ void report(const Running& run) {
   to.total_seconds = seconds_since(run.start);
 }
 
+// Whether ranks agree before they choose.
 bool asks(const Running& run, const Profile& profile) {
   const CollectiveOptions& options = run.call.options;
-  if (run.place.size == 1) return false;
-  if (options.algorithm == Algorithm::native) return true;  // the transport checks nothing
-  if (options.scheme == Scheme::plain) return false;
+  if (run.place.size == 1 || options.scheme == Scheme::plain) return false;
+  if (run.call.fixed) return run.call.fixed->candidate.scheme != Scheme::plain;
   if (options.scheme != Scheme::automatic) return true;
   return options.abs_error > 0 && worth_asking(run.task, options, profile);
+}
+
+Result<std::shared_ptr<Running>> begin(Office& office, Call call) {
+  Wire& wire = *office.wire;
+  if (!wire.failure().ok())
+    return Status(
+        wire.failure().code(),
+        fmt::format("an earlier call on this communicator has failed ({}): call renew() on all ranks",
+                    wire.failure().message()));
+  auto run = std::make_shared<Running>();
+  run->place = {wire.rank(), wire.size(), call.root};
+  HOMZ_TRY(check(call, run->place));
+  run->call = std::move(call);
+  run->signature = signature_of(run->call, wire.size());
+  run->signature.sequence = wire.next_call();
+  const Transport& transport = wire.transport();
+  run->task = task_of(run->call, wire.size(), transport.nodes(), transport.has_native(run->call.collective));
+  HOMZ_ASSIGN(run->call.options, with_environment(run->call.options, run->task));
+  run->signature.plan = digest_of(run->call.options);
+  return run;
+}
+
+// The stages up to the decision. Transports' own collectives check no arguments: that is done before.
+std::vector<Sequence::Stage> stages_of_choice(Office& office, const std::shared_ptr<Running>& run) {
+  std::vector<Sequence::Stage> stages;
+  if (asks(*run, office.profile))
+    stages.push_back(
+        [&office, run] { return ask(office, *run, run->call.fixed ? Look::magnitudes : Look::ratios); });
+  stages.push_back([&office, run]() -> Result<std::unique_ptr<Operation>> {
+    HOMZ_TRY(decide(office, *run));
+    if (run->decision.candidate.algorithm == Algorithm::native && !run->has_asked)
+      return ask(office, *run, Look::nothing);
+    return std::unique_ptr<Operation>();
+  });
+  return stages;
 }
 
 }  // namespace
@@ -116,36 +151,25 @@ Result<Profile> share_profile(Wire& wire, const Profile& own) {
   return parse_profile(text);
 }
 
-Result<std::unique_ptr<Operation>> launch(Office& office, Call call) {
-  Wire& wire = *office.wire;
-  if (!wire.failure().ok())
-    return Status(
-        wire.failure().code(),
-        fmt::format("an earlier call on this communicator has failed ({}): call renew() on all ranks",
-                    wire.failure().message()));
-  const auto run = std::make_shared<Running>();
-  run->place = {wire.rank(), wire.size(), call.root};
-  HOMZ_TRY(check(call, run->place));
-  run->call = std::move(call);
-  run->signature = signature_of(run->call, wire.size());
-  run->signature.sequence = wire.next_call();
-  run->task = task_of(run->call, wire.size(), wire.transport().nodes(),
-                      wire.transport().has_native(run->call.collective));
-  HOMZ_ASSIGN(run->call.options, with_environment(run->call.options, run->task));
-  run->signature.plan = digest_of(run->call.options);
+Result<std::unique_ptr<Operation>> launch_choice(Office& office, Call call, Decision* decision) {
+  HOMZ_ASSIGN(const auto run, begin(office, std::move(call)));
+  std::vector<Sequence::Stage> stages = stages_of_choice(office, run);
+  stages.push_back([run, decision]() -> Result<std::unique_ptr<Operation>> {
+    *decision = run->decision;
+    return std::unique_ptr<Operation>();
+  });
+  return std::unique_ptr<Operation>(new Sequence(std::move(stages)));
+}
 
-  const unsigned every = run->call.options.audit_every;
-  const bool is_audited = every != 0 && office.audits++ % every == 0 && run->call.options.abs_error > 0;
+Result<std::unique_ptr<Operation>> launch(Office& office, Call call) {
+  HOMZ_ASSIGN(const auto run, begin(office, std::move(call)));
+  const CollectiveOptions& options = run->call.options;
+  const bool is_audited =
+      options.audit_every != 0 && options.abs_error > 0 && office.audits++ % options.audit_every == 0;
   const auto audited = is_audited ? std::make_shared<Audit>() : nullptr;
   if (is_audited) audited->in.assign(run->call.in.begin(), run->call.in.end());
 
-  std::vector<Sequence::Stage> stages;
-  if (asks(*run, office.profile)) stages.push_back([&office, run] { return ask(office, *run); });
-  stages.push_back([&office, run]() -> Result<std::unique_ptr<Operation>> {
-    HOMZ_TRY(decide(office, *run));
-    if (run->decision.candidate.algorithm == Algorithm::native && !run->has_asked) return ask(office, *run);
-    return std::unique_ptr<Operation>();
-  });
+  std::vector<Sequence::Stage> stages = stages_of_choice(office, run);
   stages.push_back([&office, run] {
     run->signature.plan = digest_of(run->decision.candidate, run->signature.plan);
     return transfer(office, *run);

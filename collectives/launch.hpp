@@ -24,9 +24,19 @@ struct Office {
   Levels levels;
   Profile profile;
   std::uint64_t audits = 0;
+
+  struct Choice {
+    Task task;
+    std::uint32_t options;  // their digest
+    Decision decision;
+  };
+  static constexpr std::size_t kChoices = 64;
+  std::vector<Choice> choices;  // that did not depend on data
 };
 
 Result<std::unique_ptr<Operation>> launch(Office& office, Call call);
+// Agrees and chooses, but moves nothing: *decision is there when the operation is done.
+Result<std::unique_ptr<Operation>> launch_choice(Office& office, Call call, Decision* decision);
 
 // Rank 0's profile, on all ranks.
 Result<Profile> share_profile(Wire& wire, const Profile& own);

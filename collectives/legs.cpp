@@ -25,8 +25,13 @@ Result<std::unique_ptr<Handling>> handling_of(const Running& run, const Leg& leg
   const Reduction reduction{leg.op, run.call.dtype, run.place.size};
   if (leg.scheme == Scheme::plain) return plain_handling(reduction, leg.wire->pool(), options.checksum_plain);
   HOMZ_ASSIGN(const CodecChoice codec, codec_of(options, run.decision.candidate.codec));
-  Coding coding{codec, run.call.dtype, run.spending.share, 0, piece_bytes, options.threads};
-  if (is_homomorphic(leg.scheme)) coding.step = run.spending.step;
+  const Coding coding{.choice = codec,
+                      .dtype = run.call.dtype,
+                      .share = run.spending.share,
+                      .step = run.spending.step,
+                      .combines = is_homomorphic(leg.scheme),
+                      .piece_bytes = piece_bytes,
+                      .threads = options.threads};
   HOMZ_ASSIGN(Coder coder, Coder::make(coding, leg.wire->pool()));
   if (is_homomorphic(leg.scheme)) return homomorphic_handling(reduction, std::move(coder), leg.scheme);
   return decoding_handling(reduction, std::move(coder), leg.scheme == Scheme::cprp2p);

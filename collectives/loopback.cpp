@@ -48,7 +48,7 @@ class Loopback final : public Transport {
   int size() const noexcept override { return static_cast<int>(members_.size()); }
   std::span<const int> nodes() const noexcept override { return nodes_; }
 
-  Status send(ConstBytes bytes, int to, int tag, Pending* pending) override {
+  Status send(ConstBytes bytes, std::shared_ptr<const void>, int to, int tag, Pending* pending) override {
     Mailbox& box = mailbox(to);
     const std::lock_guard lock(box.guard);
     box.letters.push_back({group_, rank_, tag, {bytes.begin(), bytes.end()}});

@@ -23,8 +23,11 @@ struct Running {
 
 // ---- decide.cpp
 
-// Looks at this rank's data and agrees with the others on what they are like.
-Result<std::unique_ptr<Operation>> ask(Office& office, Running& run);
+enum class Look : std::uint8_t { nothing, magnitudes, ratios };
+
+// Looks at this rank's data, and agrees with the others on what all are like; if at nothing, then only on
+// what is called.
+Result<std::unique_ptr<Operation>> ask(Office& office, Running& run, Look at);
 Status decide(Office& office, Running& run);
 // The codec of a candidate, or that of the options.
 Result<CodecChoice> codec_of(const CollectiveOptions& options, const std::string& name);

@@ -12,7 +12,8 @@
 
 namespace homz {
 
-// One send or receive under way. Belongs to the caller, who keeps it and the bytes in place until `done`.
+// One send or receive under way. Belongs to the caller, who keeps it, and the bytes of a receive, in place
+// until `done`.
 struct Pending {
   bool done = false;
   std::uint64_t bytes = 0;  // received
@@ -30,16 +31,18 @@ class Transport {
   virtual std::span<const int> nodes() const noexcept = 0;
 
   // Both start something and return at once. Messages between two ranks with equal tags arrive in order.
-  // Tags: 0 to 32767. At most 2^30 bytes a message.
-  virtual Status send(ConstBytes bytes, int to, int tag, Pending* pending) = 0;
+  // Tags: 0 to 32767. At most 2^30 bytes a message. `owner` keeps the bytes in place as long as need be.
+  virtual Status send(ConstBytes bytes, std::shared_ptr<const void> owner, int to, int tag,
+                      Pending* pending) = 0;
   // `capacity` is at least as long as the message; from kAnyRank takes any.
   virtual Status receive(Bytes capacity, int from, int tag, Pending* pending) = 0;
   // Moves things on, and marks what is done.
   virtual Status poll() = 0;
   // Nothing was done for a while: gives the core to others.
   virtual void yield() = 0;
-  // Gives up what is not done; afterwards nothing refers to the Pending or its bytes. For failed calls: what
-  // is on its way may be lost, and the transport is of no use any more until renewed.
+  // Gives up what is not done: nothing refers to the Pending, or to the bytes of a receive, any more. For
+  // failed calls: what is on its way may be lost, and the transport is of no use until a group of it replaces
+  // it.
   virtual void abandon(Pending* pending) = 0;
 
   // A transport between the given ranks, which all call this with the same list; own messages and tags.

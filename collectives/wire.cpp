@@ -50,14 +50,14 @@ Wire::~Wire() {
 
 Status Wire::listen() {
   heard_ = std::make_unique<News>();
-  return current_->receive(heard_->block.whole(), kAnyRank, kNewsTag, &heard_->pending);
+  return current_->receive(heard_->block->whole(), kAnyRank, kNewsTag, &heard_->pending);
 }
 
 Status Wire::poll() {
   HOMZ_TRY(current_->poll());
   if (whole_ != nullptr) return whole_->poll();
   if (heard_ != nullptr && heard_->pending.done && failure_.ok())
-    failure_ = read_news(heard_->block, heard_->pending.bytes, heard_->pending.from);
+    failure_ = read_news(*heard_->block, heard_->pending.bytes, heard_->pending.from);
   return failure_;
 }
 
@@ -68,8 +68,8 @@ Status Wire::fail(const Status& status) {
   for (int r = 0; r < size(); ++r) {
     if (r == rank()) continue;
     News& news = told_.emplace_back();
-    write_news(status, news.block);
-    if (!current_->send(news.block.message(), r, kNewsTag, &news.pending).ok()) told_.pop_back();
+    write_news(status, *news.block);
+    if (!current_->send(news.block->message(), news.block, r, kNewsTag, &news.pending).ok()) told_.pop_back();
   }
   static_cast<void>(current_->poll());
   return failure_;

@@ -47,7 +47,7 @@ class Wire {
   void hang_up();
 
   struct News {
-    Block block{kNewsBytes};
+    BlockPtr block = std::make_shared<Block>(kNewsBytes);
     Pending pending;
   };
   static constexpr std::uint64_t kNewsBytes = 1024;

@@ -103,6 +103,7 @@ std::uint32_t parts_of(Collective collective, Algorithm algorithm, int ranks) {
 }
 
 Result<Schedule> schedule_of(Collective collective, Algorithm algorithm, Place place) {
+  if (place.size == 1) return Schedule{};
   for (const Row& row : kRows)
     if (row.collective == collective && row.algorithm == algorithm) {
       if (collective == Collective::allgather && algorithm == Algorithm::recursive_doubling &&

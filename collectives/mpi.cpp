@@ -1,0 +1,294 @@
+#include "collectives/mpi.hpp"
+
+#include <fmt/format.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <limits>
+#include <vector>
+
+#include "collectives/operate.hpp"
+
+namespace homz {
+namespace {
+
+Status failed(const char* what, int error) {
+  char text[MPI_MAX_ERROR_STRING];
+  int length = 0;
+  if (MPI_Error_string(error, text, &length) != MPI_SUCCESS) length = 0;
+  return Status(Code::io, fmt::format("{}: MPI error {}: {}", what, error,
+                                      std::string(text, static_cast<std::size_t>(length))));
+}
+
+Status checked(const char* what, int error) {
+  return error == MPI_SUCCESS ? Status() : failed(what, error);
+}
+
+MPI_Datatype type_of(Dtype dtype) {
+  return dtype == Dtype::f32 ? MPI_FLOAT : MPI_DOUBLE;
+}
+
+MPI_Op op_of(ReduceOp op) {
+  switch (op) {
+    case ReduceOp::min:
+      return MPI_MIN;
+    case ReduceOp::max:
+      return MPI_MAX;
+    case ReduceOp::prod:
+      return MPI_PROD;
+    default:
+      return MPI_SUM;
+  }
+}
+
+// The node of each rank, numbered by first appearance.
+Result<std::vector<int>> nodes_of(MPI_Comm all) {
+  int rank = 0, size = 0, leader = 0;
+  MPI_Comm_rank(all, &rank);
+  MPI_Comm_size(all, &size);
+  MPI_Comm node = MPI_COMM_NULL;
+  HOMZ_TRY(checked("MPI_Comm_split_type",
+                   MPI_Comm_split_type(all, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &node)));
+  leader = rank;
+  Status status = checked("MPI_Bcast", MPI_Bcast(&leader, 1, MPI_INT, 0, node));
+  MPI_Comm_free(&node);
+  HOMZ_TRY(status);
+  std::vector<int> leaders(static_cast<std::size_t>(size)), nodes;
+  HOMZ_TRY(checked("MPI_Allgather", MPI_Allgather(&leader, 1, MPI_INT, leaders.data(), 1, MPI_INT, all)));
+  std::vector<int> seen;
+  for (const int of_rank : leaders) {
+    const auto found = std::ranges::find(seen, of_rank);
+    nodes.push_back(static_cast<int>(found - seen.begin()));
+    if (found == seen.end()) seen.push_back(of_rank);
+  }
+  return nodes;
+}
+
+class Mpi final : public Transport {
+ public:
+  // Takes the communicator over.
+  Mpi(MPI_Comm communicator, std::vector<int> nodes) : comm_(communicator), nodes_(std::move(nodes)) {
+    MPI_Comm_rank(comm_, &rank_);
+  }
+
+  ~Mpi() override {
+    int is_finalized = 0;
+    MPI_Finalized(&is_finalized);
+    if (is_finalized != 0) return;
+    for (std::size_t i = 0; i < requests_.size(); ++i) give_up(i);
+    static_cast<void>(poll());
+    for (std::size_t i = 0; i < requests_.size(); ++i) forget(i);
+    MPI_Comm_free(&comm_);
+  }
+
+  int rank() const noexcept override { return rank_; }
+  int size() const noexcept override { return static_cast<int>(nodes_.size()); }
+  std::span<const int> nodes() const noexcept override { return nodes_; }
+
+  Status send(ConstBytes bytes, std::shared_ptr<const void> owner, int to, int tag,
+              Pending* pending) override {
+    *pending = Pending{};
+    MPI_Request request = MPI_REQUEST_NULL;
+    HOMZ_TRY(checked("MPI_Isend", MPI_Isend(bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, to, tag,
+                                            comm_, &request)));
+    add(request, pending, std::move(owner));
+    return Status();
+  }
+
+  Status receive(Bytes capacity, int from, int tag, Pending* pending) override {
+    *pending = Pending{};
+    MPI_Request request = MPI_REQUEST_NULL;
+    const int source = from == kAnyRank ? MPI_ANY_SOURCE : from;
+    HOMZ_TRY(checked("MPI_Irecv", MPI_Irecv(capacity.data(), static_cast<int>(capacity.size()), MPI_BYTE,
+                                            source, tag, comm_, &request)));
+    add(request, pending, nullptr);
+    return Status();
+  }
+
+  Status poll() override {
+    if (requests_.empty()) return Status();
+    done_.resize(requests_.size());
+    statuses_.resize(requests_.size());
+    int count = 0;
+    const int error = MPI_Testsome(static_cast<int>(requests_.size()), requests_.data(), &count, done_.data(),
+                                   statuses_.data());
+    if (error != MPI_SUCCESS && error != MPI_ERR_IN_STATUS) return failed("MPI_Testsome", error);
+    if (count == MPI_UNDEFINED || count == 0) return Status();
+    for (int i = 0; i < count; ++i) {
+      const MPI_Status& status = statuses_[static_cast<std::size_t>(i)];
+      if (error == MPI_ERR_IN_STATUS && status.MPI_ERROR != MPI_SUCCESS)
+        return failed("message", status.MPI_ERROR);
+      int bytes = 0;
+      MPI_Get_count(&status, MPI_BYTE, &bytes);
+      Pending* const pending = pendings_[static_cast<std::size_t>(done_[static_cast<std::size_t>(i)])];
+      if (pending != nullptr)
+        *pending = {true, static_cast<std::uint64_t>(std::max(0, bytes)), status.MPI_SOURCE};
+    }
+    drop_done();
+    return Status();
+  }
+
+  void yield() override { sched_yield(); }
+
+  void abandon(Pending* pending) override {
+    const auto found = std::ranges::find(pendings_, pending);
+    if (found == pendings_.end()) return;
+    give_up(static_cast<std::size_t>(found - pendings_.begin()));
+    drop_done();
+  }
+
+  Result<std::unique_ptr<Transport>> group(std::span<const int> ranks) override {
+    MPI_Group all = MPI_GROUP_NULL, some = MPI_GROUP_NULL;
+    MPI_Comm comm = MPI_COMM_NULL;
+    HOMZ_TRY(checked("MPI_Comm_group", MPI_Comm_group(comm_, &all)));
+    Status status =
+        checked("MPI_Group_incl", MPI_Group_incl(all, static_cast<int>(ranks.size()), ranks.data(), &some));
+    if (status.ok())
+      status = checked("MPI_Comm_create_group", MPI_Comm_create_group(comm_, some, kGroupTag, &comm));
+    if (some != MPI_GROUP_NULL) MPI_Group_free(&some);
+    MPI_Group_free(&all);
+    HOMZ_TRY(status);
+    if (comm == MPI_COMM_NULL) return Status(Code::invalid_argument, "a group of ranks without this one");
+    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    std::vector<int> nodes;
+    for (const int r : ranks) nodes.push_back(nodes_[static_cast<std::size_t>(r)]);
+    return std::unique_ptr<Transport>(new Mpi(comm, std::move(nodes)));
+  }
+
+  bool has_native(Collective) const noexcept override { return true; }
+  Status native(Collective collective, ReduceOp op, Dtype dtype, ConstBytes in, Bytes out,
+                std::uint64_t count, int root) override;
+
+ private:
+  static constexpr int kGroupTag = 32766;
+
+  void add(MPI_Request request, Pending* pending, std::shared_ptr<const void> owner) {
+    requests_.push_back(request);
+    pendings_.push_back(pending);
+    owners_.push_back(std::move(owner));
+  }
+
+  // Receives can be cancelled. Sends cannot, everywhere: they stay, with their bytes, until MPI is done with
+  // them.
+  void give_up(std::size_t i) {
+    MPI_Request& request = requests_[i];
+    pendings_[i] = nullptr;
+    if (request == MPI_REQUEST_NULL || owners_[i] != nullptr) return;
+    MPI_Cancel(&request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    request = MPI_REQUEST_NULL;
+  }
+
+  // A send that nobody will receive, of a transport that ends: its bytes are kept for ever.
+  void forget(std::size_t i) {
+    static auto* const kept = new std::vector<std::shared_ptr<const void>>;
+    if (requests_[i] == MPI_REQUEST_NULL) return;
+    MPI_Request_free(&requests_[i]);
+    kept->push_back(std::move(owners_[i]));
+  }
+
+  void drop_done() {
+    std::size_t kept = 0;
+    for (std::size_t i = 0; i < requests_.size(); ++i) {
+      if (requests_[i] == MPI_REQUEST_NULL) continue;
+      requests_[kept] = requests_[i];
+      pendings_[kept] = pendings_[i];
+      if (kept != i) owners_[kept] = std::move(owners_[i]);
+      ++kept;
+    }
+    requests_.resize(kept);
+    pendings_.resize(kept);
+    owners_.resize(kept);
+  }
+
+  MPI_Comm comm_;
+  std::vector<int> nodes_;
+  int rank_ = 0;
+  std::vector<MPI_Request> requests_;
+  std::vector<Pending*> pendings_;                   // of the requests; null: given up
+  std::vector<std::shared_ptr<const void>> owners_;  // of what is sent; null: a receive
+  std::vector<int> done_;
+  std::vector<MPI_Status> statuses_;
+};
+
+// Reductions and bcast go in stretches, so any count will do; what has blocks a rank must fit MPI's int.
+Status Mpi::native(Collective collective, ReduceOp op, Dtype dtype, ConstBytes in, Bytes out,
+                   std::uint64_t count, int root) {
+  constexpr std::uint64_t kMost = std::numeric_limits<int>::max();
+  const std::uint64_t size = size_of(dtype);
+  const MPI_Datatype type = type_of(dtype);
+  const bool in_place = in.data() == out.data() && !in.empty();
+  const void* const from = in_place ? MPI_IN_PLACE : in.data();
+  const auto goes_on = [&](std::uint64_t done) { return done < count || (count == 0 && done == 0); };
+  if (collective == Collective::allreduce || collective == Collective::reduce ||
+      collective == Collective::bcast) {
+    for (std::uint64_t done = 0; goes_on(done); done += kMost) {
+      const int some = static_cast<int>(std::min(kMost, count - done));
+      const void* const source = in_place ? MPI_IN_PLACE : static_cast<const void*>(in.data() + done * size);
+      std::byte* const to = out.data() == nullptr ? nullptr : out.data() + done * size;
+      int error = MPI_SUCCESS;
+      if (collective == Collective::bcast)
+        error = MPI_Bcast(to, some, type, root, comm_);
+      else if (collective == Collective::allreduce)
+        error = MPI_Allreduce(source, to, some, type, op_of(op), comm_);
+      else
+        error = MPI_Reduce(source, to, some, type, op_of(op), root, comm_);
+      HOMZ_TRY(checked("MPI collective", error));
+    }
+  } else {
+    if (count > kMost)
+      return Status(Code::unsupported,
+                    fmt::format("{} values a rank in MPI's own {}", count, to_string(collective)));
+    const int some = static_cast<int>(count);
+    const bool is_root = rank_ == root;
+    const bool own_in_place = !in.empty() && in.data() >= out.data() && in.data() < out.data() + out.size();
+    const void* const own = own_in_place ? MPI_IN_PLACE : static_cast<const void*>(in.data());
+    int error = MPI_SUCCESS;
+    switch (collective) {
+      case Collective::reduce_scatter:
+        error = MPI_Reduce_scatter_block(from, out.data(), some, type, op_of(op), comm_);
+        break;
+      case Collective::allgather:
+        error = MPI_Allgather(own, some, type, out.data(), some, type, comm_);
+        break;
+      case Collective::gather:
+        error = MPI_Gather(is_root ? own : in.data(), some, type, out.data(), some, type, root, comm_);
+        break;
+      case Collective::scatter: {
+        const bool keeps = is_root && out.data() >= in.data() && out.data() < in.data() + in.size();
+        error = MPI_Scatter(in.data(), some, type, keeps ? MPI_IN_PLACE : static_cast<void*>(out.data()),
+                            some, type, root, comm_);
+        break;
+      }
+      default:
+        error = MPI_Alltoall(from, some, type, out.data(), some, type, comm_);
+    }
+    HOMZ_TRY(checked("MPI collective", error));
+  }
+  if (op == ReduceOp::average && !out.empty()) divide(dtype, out, this->size());
+  return Status();
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Transport>> mpi_transport(MPI_Comm communicator) {
+  int is_initialized = 0, is_inter = 0;
+  MPI_Initialized(&is_initialized);
+  if (is_initialized == 0)
+    return Status(Code::invalid_argument, "MPI is not initialised: call MPI_Init first");
+  if (communicator == MPI_COMM_NULL) return Status(Code::invalid_argument, "MPI_COMM_NULL has no ranks");
+  HOMZ_TRY(checked("MPI_Comm_test_inter", MPI_Comm_test_inter(communicator, &is_inter)));
+  if (is_inter != 0)
+    return Status(Code::unsupported, "intercommunicators: merge it first (MPI_Intercomm_merge)");
+  MPI_Comm own = MPI_COMM_NULL;
+  HOMZ_TRY(checked("MPI_Comm_dup", MPI_Comm_dup(communicator, &own)));
+  MPI_Comm_set_errhandler(own, MPI_ERRORS_RETURN);
+  auto nodes = nodes_of(own);
+  if (!nodes.ok()) {
+    MPI_Comm_free(&own);
+    return nodes.status();
+  }
+  return std::unique_ptr<Transport>(new Mpi(own, std::move(*nodes)));
+}
+
+}  // namespace homz
