@@ -91,7 +91,7 @@ class Mpi final : public Transport {
     MPI_Request request = MPI_REQUEST_NULL;
     HOMZ_TRY(checked("MPI_Isend", MPI_Isend(bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, to, tag,
                                             comm_, &request)));
-    add(request, pending, std::move(owner));
+    add(request, pending, owner ? std::move(owner) : kSomebody);
     return Status();
   }
 
@@ -161,6 +161,7 @@ class Mpi final : public Transport {
 
  private:
   static constexpr int kGroupTag = 32766;
+  static inline const std::shared_ptr<const void> kSomebody = std::make_shared<int>(0);  // sends have owners
 
   void add(MPI_Request request, Pending* pending, std::shared_ptr<const void> owner) {
     requests_.push_back(request);

@@ -31,7 +31,8 @@ class Transport {
   virtual std::span<const int> nodes() const noexcept = 0;
 
   // Both start something and return at once. Messages between two ranks with equal tags arrive in order.
-  // Tags: 0 to 32767. At most 2^30 bytes a message. `owner` keeps the bytes in place as long as need be.
+  // Tags: 0 to 32767. At most 2^30 bytes a message. `owner` keeps the bytes in place as long as need be;
+  // without one they stay until it is done.
   virtual Status send(ConstBytes bytes, std::shared_ptr<const void> owner, int to, int tag,
                       Pending* pending) = 0;
   // `capacity` is at least as long as the message; from kAnyRank takes any.

@@ -55,8 +55,9 @@ Status Party::move(int peer, ConstBytes out, Bytes in, std::uint64_t segment) {
   Outstanding outstanding(transport_, segments(out.size()) + segments(in.size()));
   HOMZ_TRY(each_segment(
       in, segment, [&](Bytes part) { return transport_.receive(part, peer, kTag, outstanding.next()); }));
-  HOMZ_TRY(each_segment(
-      out, segment, [&](ConstBytes part) { return transport_.send(part, peer, kTag, outstanding.next()); }));
+  HOMZ_TRY(each_segment(out, segment, [&](ConstBytes part) {
+    return transport_.send(part, nullptr, peer, kTag, outstanding.next());
+  }));
   return outstanding.wait();
 }
 

@@ -1,0 +1,132 @@
+// homz-mpi-bench: what collectives with compression take, against MPI's own in the same run.
+#include <fmt/format.h>
+#include <mpi.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "collectives/mpi.hpp"
+#include "collectives/profile.hpp"
+#include "collectives/tune.hpp"
+#include "tools/mpi_bench/measure.hpp"
+
+namespace homz::mpi_bench {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int kUsage = 2, kFailed = 1, kBroken = 3;  // 3: a bound or the identity of results
+
+Json json_of(const Settings& settings, const Point& point) {
+  return Json{{"collective", to_string(settings.collective)},
+              {"size_bytes", point.size_bytes},
+              {"ranks", point.ranks},
+              {"scheme", to_string(point.report.scheme)},
+              {"algorithm", to_string(point.report.algorithm)},
+              {"codec", point.report.codec},
+              {"seconds", point.seconds},
+              {"least_seconds", point.least_seconds},
+              {"most_seconds", point.most_seconds},
+              {"plain_seconds", point.plain_seconds},
+              {"plain_algorithm", point.plain},
+              {"algbw_gbps", point.algbw_gbps},
+              {"busbw_gbps", point.busbw_gbps},
+              {"wire_bytes_per_rank", point.wire_bytes_per_rank},
+              {"ratio", point.ratio},
+              {"max_error", point.max_error},
+              {"bound", point.bound},
+              {"identical", point.identical},
+              {"encode_seconds", point.report.encode_seconds},
+              {"combine_seconds", point.report.combine_seconds},
+              {"decode_seconds", point.report.decode_seconds},
+              {"wait_seconds", point.report.wait_seconds},
+              {"reason", point.report.reason}};
+}
+
+void print_head(const Settings& settings, int ranks) {
+  fmt::print("# homz {}, {} ranks, {} of {}, data {}\n", to_string(settings.collective), ranks,
+             to_string(settings.op), to_string(settings.dtype), settings.data);
+  fmt::print("# {:>11} {:>13} {:>18} {:>12} {:>12} {:>7} {:>10} {:>10} {:>12} {:>7} {:>10} {:>5}\n", "size",
+             "scheme", "algorithm", "time us", "plain us", "faster", "algbw GB/s", "busbw GB/s",
+             "wire B/rank", "ratio", "error/bound", "same");
+}
+
+void print_row(const Point& p) {
+  fmt::print(
+      "{:>13} {:>13} {:>18} {:>12.1f} {:>12.1f} {:>6.2f}x {:>10.3f} {:>10.3f} {:>12.0f} {:>7.2f} {:>10} "
+      "{:>5}\n",
+      p.size_bytes, to_string(p.report.scheme), to_string(p.report.algorithm), p.seconds * 1e6,
+      p.plain_seconds * 1e6, p.plain_seconds / p.seconds, p.algbw_gbps, p.busbw_gbps, p.wire_bytes_per_rank,
+      p.ratio, p.bound > 0 ? fmt::format("{:.3f}", p.max_error / p.bound) : "-", p.identical ? "yes" : "NO");
+}
+
+Result<Profile> read_profile(const std::string& name) {
+  if (name.empty()) return Profile::unmeasured();
+  std::ifstream file(name);
+  std::ostringstream text;
+  if (!file || !(text << file.rdbuf())) return Status(Code::io, fmt::format("{}: cannot be read", name));
+  const auto profile = parse_profile(text.str());
+  return profile.ok() ? profile : Result<Profile>(profile.status().within(name));
+}
+
+Status tune_into(const std::string& name, int rank) {
+  HOMZ_ASSIGN(const auto transport, mpi_transport(MPI_COMM_WORLD));
+  HOMZ_ASSIGN(const Profile profile, tune(*transport, {}));
+  if (rank != 0) return Status();
+  std::ofstream file(name);
+  if (!(file << to_json(profile) << '\n') || !file.flush())
+    return Status(Code::io, fmt::format("{}: cannot be written", name));
+  return Status();
+}
+
+// The exit status; *said: what rank 0 has printed of results.
+Result<int> run(const Settings& settings, int rank) {
+  if (!settings.tune.empty()) {
+    HOMZ_TRY(tune_into(settings.tune, rank));
+    return 0;
+  }
+  HOMZ_ASSIGN(const Profile profile, read_profile(settings.profile));
+  HOMZ_ASSIGN(auto transport, mpi_transport(MPI_COMM_WORLD));
+  HOMZ_ASSIGN(Communicator communicator, Communicator::make(std::move(transport), profile));
+  const bool speaks = rank == 0;
+  if (speaks && !settings.json) print_head(settings, communicator.size());
+  Json results = Json::array();
+  bool is_sound = true;
+  for (const std::uint64_t size : settings.sizes) {
+    HOMZ_ASSIGN(const std::vector<Point> points, measure(communicator, settings, size));
+    for (const Point& point : points) {
+      is_sound &= point.identical && point.keeps_bound();
+      if (speaks && settings.json) results.push_back(json_of(settings, point));
+      if (speaks && !settings.json) print_row(point);
+    }
+  }
+  if (speaks && settings.json) fmt::print("{}\n", Json{{"results", results}}.dump());
+  return is_sound ? 0 : kBroken;
+}
+
+}  // namespace
+}  // namespace homz::mpi_bench
+
+int main(int argc, char** argv) {
+  using namespace homz::mpi_bench;
+  int provided = 0, rank = 0;
+  MPI_Init_thread(&argc, &argv, MPI_THREAD_SERIALIZED, &provided);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  Settings settings;
+  if (const auto usage = parse(argc, argv, settings)) {
+    if (rank == 0) fmt::print(usage->status == 0 ? stdout : stderr, "{}", usage->text);
+    MPI_Finalize();
+    return usage->status;
+  }
+  const auto status = run(settings, rank);
+  if (status.ok()) {
+    MPI_Finalize();
+    return *status;
+  }
+  // All ranks fail alike; what one cannot know (a file of its own) may leave others waiting.
+  fmt::print(stderr, "homz-mpi-bench: rank {}: {}\n", rank, status.status().message());
+  std::fflush(stderr);
+  MPI_Abort(MPI_COMM_WORLD, kFailed);
+  return kFailed;
+}

@@ -1,0 +1,168 @@
+#include "tools/mpi_bench/measure.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "tools/mpi_bench/rank_data.hpp"
+#include "tools/mpi_bench/reference.hpp"
+
+namespace homz::mpi_bench {
+namespace {
+
+struct Trial {
+  CollectiveOptions options;
+  std::vector<double> seconds;
+  CallReport report;
+};
+
+double busbw_factor(Collective collective, int ranks) {
+  const double n = ranks;
+  switch (collective) {
+    case Collective::allreduce:
+      return 2 * (n - 1) / n;
+    case Collective::bcast:
+    case Collective::reduce:
+      return 1;
+    default:
+      return (n - 1) / n;
+  }
+}
+
+Status call(Communicator& communicator, const Settings& settings, Buffers& buffers,
+            const CollectiveOptions& options) {
+  const ConstBytes in = buffers.in;
+  const Bytes out = buffers.out;
+  switch (settings.collective) {
+    case Collective::allreduce:
+      return communicator.allreduce(in, out, settings.dtype, settings.op, options);
+    case Collective::reduce_scatter:
+      return communicator.reduce_scatter_block(in, out, settings.dtype, settings.op, options);
+    case Collective::reduce:
+      return communicator.reduce(in, out, settings.dtype, settings.op, 0, options);
+    case Collective::allgather:
+      return communicator.allgather(in, out, settings.dtype, options);
+    case Collective::bcast:
+      return communicator.bcast(out, settings.dtype, 0, options);
+    case Collective::scatter:
+      return communicator.scatter(in, out, settings.dtype, 0, options);
+    case Collective::gather:
+      return communicator.gather(in, out, settings.dtype, 0, options);
+    default:
+      return communicator.alltoall(in, out, settings.dtype, options);
+  }
+}
+
+// Seconds until the last rank is done.
+Result<double> time_once(Communicator& communicator, const Settings& settings, Buffers& buffers,
+                         Trial& trial) {
+  if (settings.collective == Collective::bcast) buffers.out = buffers.in;  // it is changed by the call
+  CollectiveOptions options = trial.options;
+  options.report = &trial.report;
+  MPI_Barrier(MPI_COMM_WORLD);
+  const double start = MPI_Wtime();
+  HOMZ_TRY(call(communicator, settings, buffers, options));
+  double own = MPI_Wtime() - start, most = 0;
+  MPI_Allreduce(&own, &most, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+  return most;
+}
+
+double median(std::vector<double> values) {
+  std::ranges::sort(values);
+  return values[values.size() / 2];
+}
+
+double over_ranks(double own, MPI_Op op) {
+  double all = 0;
+  MPI_Allreduce(&own, &all, 1, MPI_DOUBLE, op, MPI_COMM_WORLD);
+  return all;
+}
+
+std::vector<Trial> trials_of(const Settings& settings, double bound) {
+  std::vector<Trial> trials;
+  for (const Algorithm algorithm : settings.algorithms)
+    for (const Scheme scheme : settings.schemes) {
+      Trial& trial = trials.emplace_back();
+      trial.options = settings.options;
+      trial.options.algorithm = algorithm;
+      trial.options.scheme = scheme;
+      trial.options.abs_error = scheme == Scheme::plain || algorithm == Algorithm::native ? 0 : bound;
+    }
+  return trials;
+}
+
+std::vector<Trial> plain_trials_of(const Settings& settings) {
+  std::vector<Trial> trials;
+  for (const Algorithm algorithm : settings.plain) {
+    Trial& trial = trials.emplace_back();
+    trial.options.algorithm = algorithm;
+    trial.options.scheme = Scheme::plain;
+    trial.options.timeout_seconds = settings.options.timeout_seconds;
+  }
+  return trials;
+}
+
+Point point_of(const Settings& settings, const Trial& trial, std::uint64_t size, double bound) {
+  Point point;
+  point.size_bytes = size;
+  MPI_Comm_size(MPI_COMM_WORLD, &point.ranks);
+  point.report = trial.report;
+  point.seconds = median(trial.seconds);
+  point.least_seconds = std::ranges::min(trial.seconds);
+  point.most_seconds = std::ranges::max(trial.seconds);
+  point.algbw_gbps = static_cast<double>(size) / point.seconds / 1e9;
+  point.busbw_gbps = point.algbw_gbps * busbw_factor(settings.collective, point.ranks);
+  point.wire_bytes_per_rank = over_ranks(static_cast<double>(trial.report.sent_bytes), MPI_MAX);
+  const double raw = over_ranks(static_cast<double>(trial.report.raw_bytes), MPI_SUM);
+  const double sent = over_ranks(static_cast<double>(trial.report.sent_bytes), MPI_SUM);
+  point.ratio = sent > 0 && raw > 0 ? raw / sent : 1;
+  point.bound = trial.report.scheme == Scheme::plain ? 0 : bound;
+  return point;
+}
+
+}  // namespace
+
+Result<std::vector<Point>> measure(Communicator& communicator, const Settings& settings, std::uint64_t size) {
+  std::uint64_t count = 0;
+  Buffers buffers = make_buffers(settings, size, &count);
+  HOMZ_TRY(fill(settings, communicator.rank(), buffers.in));
+  double bound = 0;
+  if (settings.bound) {
+    const Range range = range_of_result(settings, buffers);
+    bound = settings.bound->mode == BoundMode::relative ? settings.bound->value * (range.max - range.min)
+                                                        : settings.bound->value;
+  }
+  std::vector<Trial> trials = trials_of(settings, bound), plain = plain_trials_of(settings);
+  std::vector<double> errors(trials.size(), 0);
+  std::vector<char> identical(trials.size(), 1);
+  std::vector<std::byte> moved;
+  for (unsigned i = 0; i < settings.warmup + settings.iterations; ++i) {
+    const bool counts = i >= settings.warmup;
+    for (Trial& trial : plain) {
+      HOMZ_ASSIGN(const double seconds, time_once(communicator, settings, buffers, trial));
+      if (counts) trial.seconds.push_back(seconds);
+    }
+    const bool is_last = i + 1 == settings.warmup + settings.iterations;
+    if (is_last) moved = buffers.out;
+    for (std::size_t t = 0; t < trials.size(); ++t) {
+      HOMZ_ASSIGN(const double seconds, time_once(communicator, settings, buffers, trials[t]));
+      if (counts) trials[t].seconds.push_back(seconds);
+      if (!is_last) continue;
+      errors[t] = largest_error(settings, buffers, moved);
+      identical[t] = is_identical(settings, buffers.out) ? 1 : 0;
+    }
+  }
+  std::vector<Point> points;
+  for (std::size_t t = 0; t < trials.size(); ++t) {
+    Point& point = points.emplace_back(point_of(settings, trials[t], size, bound));
+    point.max_error = errors[t];
+    point.identical = identical[t] != 0;
+    const auto best = std::ranges::min_element(plain, {}, [](const Trial& p) { return median(p.seconds); });
+    point.plain_seconds = median(best->seconds);
+    point.plain = to_string(best->report.algorithm);
+  }
+  return points;
+}
+
+}  // namespace homz::mpi_bench
