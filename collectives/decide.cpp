@@ -104,8 +104,13 @@ Result<Decision> choose_for(Office& office, const Task& task, const Running& run
 
 Result<Decision> choose_freely(Office& office, const Running& run) {
   if (run.call.fixed) return *run.call.fixed;
-  if (run.place.size == 1)
-    return Decision{{Algorithm::ring, Scheme::plain, "", 0, 0, 0}, "there is one rank"};
+  if (run.place.size == 1) {
+    Decision alone;
+    alone.candidate.algorithm = Algorithm::ring;
+    alone.candidate.scheme = Scheme::plain;
+    alone.reason = "there is one rank";
+    return alone;
+  }
   Task task = run.task;
   const CodecChoice& codec = run.call.options.codec;
   const bool may_compress = task.lossy || (codec.codec != nullptr && codec.codec->info().lossless);
