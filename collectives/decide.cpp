@@ -102,26 +102,29 @@ Result<Decision> choose_for(Office& office, const Task& task, const Running& run
   return decision;
 }
 
-Result<Decision> choose_freely(Office& office, const Running& run) {
-  if (run.call.fixed) return *run.call.fixed;
+Status choose_freely(Office& office, const Running& run, Decision& decision) {
+  if (run.call.fixed) {
+    decision = *run.call.fixed;
+    return Status();
+  }
   if (run.place.size == 1) {
-    Decision alone;
-    alone.candidate.algorithm = Algorithm::ring;
-    alone.candidate.scheme = Scheme::plain;
-    alone.reason = "there is one rank";
-    return alone;
+    decision.candidate.algorithm = Algorithm::ring;
+    decision.candidate.scheme = Scheme::plain;
+    decision.reason = "there is one rank";
+    return Status();
   }
   Task task = run.task;
   const CodecChoice& codec = run.call.options.codec;
   const bool may_compress = task.lossy || (codec.codec != nullptr && codec.codec->info().lossless);
   task.lossy = may_compress && run.has_asked;
-  return choose_for(office, task, run);
+  HOMZ_ASSIGN(decision, choose_for(office, task, run));
+  return Status();
 }
 
 }  // namespace
 
 Status decide(Office& office, Running& run) {
-  HOMZ_ASSIGN(run.decision, choose_freely(office, run));
+  HOMZ_TRY(choose_freely(office, run, run.decision));
   if (run.decision.candidate.scheme == Scheme::plain) return Status();
   const auto spending = spend(bounded(run, run.decision.candidate), run.all);
   if (spending.ok() || run.call.options.abs_error == 0) {

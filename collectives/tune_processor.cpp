@@ -58,7 +58,14 @@ Status measure_piece(const CodecChoice& codec, const std::vector<float>& values,
   const bool computes = find_arithmetic(codec.codec->info().id) != nullptr;
   const std::uint64_t bytes = 4 * count;
   BlockPool pool;
-  HOMZ_ASSIGN(Coder coder, Coder::make({codec, Dtype::f32, kBound, computes ? kStep : 0, bytes, 1}, pool));
+  HOMZ_ASSIGN(Coder coder, Coder::make({.choice = codec,
+                                        .dtype = Dtype::f32,
+                                        .share = kBound,
+                                        .step = computes ? kStep : 0,
+                                        .combines = computes,
+                                        .piece_bytes = bytes,
+                                        .threads = 1},
+                                       pool));
   Pieces pieces(values, count);
   std::vector<BlockPtr> streams;
   for (std::uint64_t i = 0; i < std::clamp<std::uint64_t>(kValues / 4 / count, 2, 64); ++i) {

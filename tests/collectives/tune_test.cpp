@@ -61,8 +61,9 @@ class WithNatives final : public Transport {
   int rank() const noexcept override { return messages_->rank(); }
   int size() const noexcept override { return messages_->size(); }
   std::span<const int> nodes() const noexcept override { return messages_->nodes(); }
-  Status send(ConstBytes bytes, int to, int tag, Pending* pending) override {
-    return messages_->send(bytes, to, tag, pending);
+  Status send(ConstBytes bytes, std::shared_ptr<const void> owner, int to, int tag,
+              Pending* pending) override {
+    return messages_->send(bytes, std::move(owner), to, tag, pending);
   }
   Status receive(Bytes capacity, int from, int tag, Pending* pending) override {
     return messages_->receive(capacity, from, tag, pending);
