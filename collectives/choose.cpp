@@ -290,6 +290,15 @@ double seconds_to_look(const Task& task, const CollectiveOptions& options, const
   return seconds;
 }
 
+// Whether some uncompressed algorithm takes less: a quick answer for small calls.
+bool is_cheaper(const Task& task, const Profile& profile, double seconds) {
+  for (const Algorithm algorithm : {Algorithm::direct, Algorithm::binomial})
+    if (can_run(algorithm, Scheme::plain, task))
+      return expected_cost(task, {algorithm, Scheme::plain, nullptr, 1, kLeastPiece, 1}, profile).seconds <
+             seconds;
+  return false;
+}
+
 const char* variable(const char* name) {
   const char* const value = std::getenv(name);
   return value != nullptr && *value != 0 ? value : nullptr;
@@ -344,13 +353,16 @@ double seconds_to_agree(const Task& task, const Profile& profile) {
 bool worth_asking(const Task& task, const CollectiveOptions& options, const Profile& profile) {
   if (!task.lossy || task.ranks <= 1 || task.count == 0) return false;
   if (asks_for_compression(options)) return true;
+  const double agreeing = seconds_to_agree(task, profile);
+  if (options.algorithm == Algorithm::automatic && is_cheaper(task, profile, kAskingShare * agreeing))
+    return false;
   Leaders leaders;
   const auto take = [&](const Candidate& candidate) { leaders.take(candidate); };
   const Table table(task, options, profile, false);
   table.uncompressed(take);
   const Candidate* const exact = leaders.uncompressed();
   if (exact == nullptr) return true;
-  const double asking = seconds_to_agree(task, profile) + seconds_to_look(task, options, profile);
+  const double asking = agreeing + seconds_to_look(task, options, profile);
   if (asking > exact->seconds / kAskingShare) return false;
   table.compressed([](std::size_t) { return kNothing; }, take);
   return leaders.compressed && kDoubt * (leaders.compressed->seconds + asking) < exact->seconds;

@@ -72,7 +72,7 @@ Status take_slowest(Party& party, Profile& profile) {
 Status tune_calls(Transport& transport, const TuneOptions& options, Profile& profile) {
   return no_throw([&]() -> Status {
     if (transport.size() < 2) return Status();
-    constexpr std::uint64_t kPieces = 256;
+    constexpr std::uint64_t kPieces = 33;
     HOMZ_ASSIGN(auto messages, group_of_all(transport));
     HOMZ_ASSIGN(auto calls, group_of_all(transport));
     Party party(*messages);
