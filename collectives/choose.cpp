@@ -19,6 +19,8 @@ constexpr std::uint64_t kMostPieceBytes = 1 << 20;  // raw
 constexpr double kGuessedRatio = 4;                 // where compression is asked for and nobody looked
 constexpr double kDoubt = 1.1;                      // gains that expectations may well miss
 constexpr double kAskingShare = 25;                 // of a call that asking may take
+constexpr double kGainShare = 4;                    // of a likely gain that asking may take
+constexpr double kLikelyRatio = 8;                  // of data that somebody gives a bound for
 constexpr double kNothing = 1e9;                    // ratio of data that vanish
 
 constexpr Algorithm kAlgorithms[] = {
@@ -353,19 +355,26 @@ double seconds_to_agree(const Task& task, const Profile& profile) {
 bool worth_asking(const Task& task, const CollectiveOptions& options, const Profile& profile) {
   if (!task.lossy || task.ranks <= 1 || task.count == 0) return false;
   if (asks_for_compression(options)) return true;
+  if (options.scheme == Scheme::plain || options.algorithm == Algorithm::native) return false;
   const double agreeing = seconds_to_agree(task, profile);
-  if (options.algorithm == Algorithm::automatic && is_cheaper(task, profile, kAskingShare * agreeing))
+  if (options.algorithm == Algorithm::automatic && is_cheaper(task, profile, kGainShare * agreeing))
     return false;
-  Leaders leaders;
-  const auto take = [&](const Candidate& candidate) { leaders.take(candidate); };
   const Table table(task, options, profile, false);
-  table.uncompressed(take);
+  Leaders leaders;
+  table.uncompressed([&](const Candidate& candidate) { leaders.take(candidate); });
   const Candidate* const exact = leaders.uncompressed();
   if (exact == nullptr) return true;
   const double asking = agreeing + seconds_to_look(task, options, profile);
-  if (asking > exact->seconds / kAskingShare) return false;
-  table.compressed([](std::size_t) { return kNothing; }, take);
-  return leaders.compressed && kDoubt * (leaders.compressed->seconds + asking) < exact->seconds;
+  const auto gain = [&](double ratio) {
+    std::optional<double> least;
+    table.compressed([ratio](std::size_t) { return ratio; },
+                     [&](const Candidate& candidate) {
+                       if (!least || candidate.seconds < *least) least = candidate.seconds;
+                     });
+    return least ? exact->seconds - kDoubt * (*least + asking) : -1;
+  };
+  if (asking <= exact->seconds / kAskingShare) return gain(kNothing) > 0;
+  return asking <= exact->seconds / kGainShare && asking <= gain(kLikelyRatio) / kGainShare;
 }
 
 Result<CollectiveOptions> with_environment(CollectiveOptions options, const Task& task) {

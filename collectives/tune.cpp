@@ -9,6 +9,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+constexpr double kLeastMessage = 1e-7;  // seconds; less is noise
+
 // ---- Calls
 
 // An uncompressed allreduce of so many pieces, of one value each, a part.
@@ -21,8 +23,12 @@ struct Probe {
   }
 };
 
-// Median seconds of the slowest rank.
-Result<double> seconds_of(const Probe& probe, Party& party, Communicator& communicator, double budget) {
+// Seconds of the slowest rank. What was disturbed the least shows what processors do.
+struct Times {
+  double median, least;
+};
+
+Result<Times> seconds_of(const Probe& probe, Party& party, Communicator& communicator, double budget) {
   std::vector<float> values(probe.values(party.size()), 1);
   const Bytes bytes = std::as_writable_bytes(std::span(values));
   CollectiveOptions options;
@@ -42,9 +48,9 @@ Result<double> seconds_of(const Probe& probe, Party& party, Communicator& commun
     HOMZ_ASSIGN(const double seconds, call());
     times.push_back(seconds);
   }
-  double median = median_of(std::move(times));
-  HOMZ_TRY(party.slowest({&median, 1}));
-  return median;
+  double both[] = {median_of(times), *std::min_element(times.begin(), times.end())};
+  HOMZ_TRY(party.slowest(both));
+  return Times{both[0], both[1]};
 }
 
 // Where a message takes one, and nothing else anything.
@@ -85,7 +91,7 @@ Status tune_calls(Transport& transport, const TuneOptions& options, Profile& pro
   return no_throw([&]() -> Status {
     if (transport.size() < 2) return Status();
     constexpr Probe kMany{Algorithm::ring, 33}, kOne{Algorithm::ring, 1},
-        kShort{Algorithm::recursive_doubling, 1};
+        kBrief{Algorithm::recursive_doubling, 1};
     HOMZ_ASSIGN(auto messages, group_of_all(transport));
     HOMZ_ASSIGN(auto calls, group_of_all(transport));
     Party party(*messages);
@@ -93,18 +99,19 @@ Status tune_calls(Transport& transport, const TuneOptions& options, Profile& pro
     const auto measure = [&](const Probe& probe) {
       return seconds_of(probe, party, communicator, options.seconds_each);
     };
-    HOMZ_ASSIGN(const double many, measure(kMany));
-    HOMZ_ASSIGN(const double one, measure(kOne));
-    HOMZ_ASSIGN(const double least, measure(kShort));
-    const double rounds = rounds_of(kOne, party.size()), fewer = rounds_of(kShort, party.size());
+    HOMZ_ASSIGN(const Times many, measure(kMany));
+    HOMZ_ASSIGN(const Times one, measure(kOne));
+    HOMZ_ASSIGN(const Times brief, measure(kBrief));
+    const double rounds = rounds_of(kOne, party.size()), fewer = rounds_of(kBrief, party.size());
     const double more_messages = 2 * rounds * static_cast<double>(kMany.pieces - kOne.pieces);
-    profile.message_seconds = std::max(many - one, 0.0) / more_messages;
-    const double round = std::max(one - least, 0.0) / (rounds - fewer);
+    profile.message_seconds = std::max((many.least - one.least) / more_messages, kLeastMessage);
+    const double round = std::max(one.median - brief.median, 0.0) / (rounds - fewer);
     const bool are_equal = profile.inside.latency == profile.between.latency;
     LinkProfile& slower = profile.inside.latency > profile.between.latency ? profile.inside : profile.between;
     slower.latency = std::max(slower.latency, round - 2 * profile.message_seconds);
     if (are_equal) profile.inside.latency = slower.latency;
-    profile.call_seconds = std::max(least - fewer * (slower.latency + 2 * profile.message_seconds), 0.0);
+    profile.call_seconds =
+        std::max(brief.median - fewer * (slower.latency + 2 * profile.message_seconds), 0.0);
     return Status();
   });
 }

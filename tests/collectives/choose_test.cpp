@@ -243,6 +243,21 @@ TEST(Asking, OnlyWhereItCanPay) {
   EXPECT_TRUE(worth_asking(task_of(4, 4), options_of(Algorithm::automatic, Scheme::hzccl), fast));
 }
 
+// Where asking takes more than a twenty-fifth of the call, what it would likely gain decides.
+TEST(Asking, ForALikelyGain) {
+  const CollectiveOptions any = options_of(Algorithm::automatic);
+  const Profile far = profile_with(1e8, 1e-3);
+  const Task task = task_of(2 << 20, 4);
+  const double exact =
+      candidates(task, options_of(Algorithm::automatic, Scheme::plain), far, {}).front().seconds;
+  EXPECT_GT(seconds_to_agree(task, far), exact / 25);
+  EXPECT_TRUE(worth_asking(task, any, far));
+  EXPECT_FALSE(worth_asking(task_of(256 << 10, 4), any, far));
+  Profile slow_codec = far;
+  slow_codec.codecs.front() = {"homcomp", line(5e7), line(5e7), line(5e7), line(5e7)};
+  EXPECT_FALSE(worth_asking(task, any, slow_codec));
+}
+
 TEST(Asking, CostsRounds) {
   const Profile profile = profile_with(1e9, 10e-6);
   EXPECT_EQ(seconds_to_agree(task_of(4, 1), profile), 0);
