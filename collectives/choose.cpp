@@ -114,13 +114,13 @@ bool asks_for_compression(const CollectiveOptions& options) {
 
 // ---- The table
 
-// Calls back with all that can run: f(approach, codec's name).
+// All that can run, with what it is expected to take.
 class Table {
  public:
   Table(const Task& task, const CollectiveOptions& options, const Profile& profile, bool has_asked)
       : task_(task), options_(options), profile_(profile), has_asked_(has_asked) {}
 
-  // f(candidate)
+  // Both call f(candidate).
   template <class F>
   void uncompressed(F&& f) const {
     if (!allows(Scheme::plain)) return;

@@ -16,7 +16,7 @@ constexpr std::uint64_t kSegments[] = {16 << 10,  32 << 10,  64 << 10, 128 << 10
 constexpr std::uint64_t kLeastLong = 4 << 20,
                         kMostLong = 64 << 20;  // beyond what rate limits let through at once
 constexpr unsigned kLongRuns = 3;
-constexpr double kLong = 0.1;         // seconds of a call that is timed once
+constexpr double kLong = 0.1;         // seconds of a call that is made once
 constexpr double kNoticeable = 0.97;  // a larger segment must be faster than that
 
 // ---- Links
@@ -152,8 +152,7 @@ Result<double> seconds_of_native(Party& party, const NativeCall& call, double bu
   HOMZ_TRY(run());
   double first = seconds_between(begin, Clock::now());
   HOMZ_TRY(party.slowest({&first, 1}));
-  const auto repeats =
-      static_cast<std::size_t>(std::clamp(budget / std::max(first, 1e-9), first > kLong ? 1.0 : 5.0, 200.0));
+  const auto repeats = static_cast<std::size_t>(std::clamp(budget / std::max(first, 1e-9), 5.0, 200.0));
   std::vector<double> times;
   for (std::size_t i = 0; i < repeats; ++i) {
     if (!waits_for_all(call.collective) || i == 0) HOMZ_TRY(party.barrier());
