@@ -69,9 +69,7 @@ class Bench {
     for (unsigned i = 0; i < kMost; ++i) {
       const Compressed stream = must(compress_resolved(compression, part(i), host()));
       const OpenStream open = must(open_stream(registry(), stream.stream(), host()));
-      const Encoding encoding{open.header.field, open.header.abs_error, std::nullopt, open.header.params,
-                              true};
-      least = std::min(least, must(find_arithmetic(open.header.codec)->step(encoding, open.payload)));
+      least = std::min(least, must(find_arithmetic(open.header.codec)->step(open)));
     }
     return least;
   }

@@ -1,13 +1,11 @@
 #include "homomorphic/homcomp/engine.hpp"
 
-#include <fmt/format.h>
-
 #include <atomic>
-#include <cmath>
 
 #include "codecs/homcomp/payload_reader.hpp"
 #include "codecs/homcomp/payload_writer.hpp"
 #include "codecs/homcomp/step.hpp"
+#include "homomorphic/linear_of.hpp"
 
 namespace homz::homcomp {
 namespace {
@@ -92,41 +90,6 @@ class ChunksOfOperands {
   const Work work_;
   std::atomic<bool> order_matters_{false};
 };
-
-Status check_step(double step, double first) {
-  if (step == first) return Status();
-  return Status(
-      Code::invalid_argument,
-      fmt::format("the quanta of one stream are multiples of {}, those of another of {}", first, step));
-}
-
-// The quantum nearest to the shift.
-Result<std::int32_t> quantum_of_shift(double shift, double step) {
-  const double quanta = shift / step;
-  if (!(std::abs(quanta) < kQuantumLimit))
-    return Status(Code::unsupported, fmt::format("a shift of {} is more than 2^30 steps of {}", shift, step));
-  return round_to_even(quanta);
-}
-
-template <class T>
-Result<Linear<T>> linear_of(const Encoding& encoding, const Combination& combination, double step) {
-  const double scaled = step * combination.scale;
-  const T scaled_step = static_cast<T>(scaled);
-  // Subnormal steps would lose digits.
-  const bool is_sound = combination.scale == 1 || scaled_step >= std::numeric_limits<T>::min();
-  if (!is_sound || scaled_step > std::numeric_limits<T>::max())
-    return Status(Code::unsupported, fmt::format("{} times the step {} is no normal number of type {}",
-                                                 combination.scale, step, to_string(encoding.field.dtype)));
-  HOMZ_ASSIGN(const std::int32_t shift, quantum_of_shift(combination.shift, step));
-  return Linear<T>{combination.factors,
-                   shift,
-                   static_cast<T>(combination.shift),
-                   static_cast<T>(combination.scale),
-                   static_cast<T>(step),
-                   scaled_step,
-                   encoding.fill_bits.has_value(),
-                   static_cast<BitsOf<T>>(encoding.fill_bits.value_or(0))};
-}
 
 // The step that all operands have, whose tables are verified.
 Result<double> common_step(const Grid& grid, Dtype dtype, std::span<const OpenStream> operands) {

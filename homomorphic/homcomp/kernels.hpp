@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "codecs/homcomp/kernels.hpp"
-#include "homomorphic/homcomp/linear.hpp"
+#include "homomorphic/linear.hpp"
 
 namespace homz::homcomp {
 

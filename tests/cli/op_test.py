@@ -8,13 +8,15 @@ from harness import FAILED, USAGE, Case
 
 
 class Arithmetic(Case):
+    codec = "homcomp:"
+
     def setUp(self):
         super().setUp()
         self.a = [math.sin(i * 0.01) for i in range(3000)]
         self.b = [2 * math.cos(i * 0.013) for i in range(3000)]
         for name, values in (("a", self.a), ("b", self.b)):
             self.write(name, values)
-            self.compress(name, name + ".homz", "-c", "homcomp:step=0.0019")
+            self.compress(name, name + ".homz", "-c", self.codec + "step=0.0019")
 
     def compress(self, source, target, *options):
         self.homz("compress", source, target, "--type", "f32", "--shape", "30x100", "--abs", "1e-3", *options)
@@ -58,7 +60,7 @@ class Arithmetic(Case):
         self.assertIn("variance", self.homz("op", "stats", "a.homz").text)
 
     def test_steps_that_differ(self):
-        self.compress("b", "other.homz", "-c", "homcomp:step=0.0018")
+        self.compress("b", "other.homz", "-c", self.codec + "step=0.0018")
         run = self.homz("op", "add", "a.homz", "other.homz", "-o", "sum.homz", expect=USAGE)
         self.assertIn("step=", run.errors)
         self.assertFalse(os.path.exists(self.path("sum.homz")))
@@ -82,10 +84,25 @@ class Arithmetic(Case):
             self.homz("op", *arguments, expect=USAGE)
         self.homz("op", "add", "a.homz", "a", "-o", "x", expect=FAILED)
         self.homz("op", "add", "a.homz", "missing", "-o", "x", expect=FAILED)
-        self.compress("b", "foreign.homz", "-c", "cuszp2")
+        self.homz("compress", "b", "foreign.homz", "--type", "f32", "--shape", "3000", "-c", "zstd")
         self.homz("op", "neg", "foreign.homz", "-o", "x", expect=FAILED)
         self.homz("op", "mul", "a.homz", "--by", "1e-40", "-o", "x", expect=FAILED)
         self.assert_no_litter(["a", "b", "a.homz", "b.homz", "foreign.homz"])
+
+
+class ArithmeticOfCuszp(Arithmetic):
+    codec = "cuszp:"
+
+
+class ArithmeticOfCuszp2(Arithmetic):
+    codec = "cuszp2:dim=2,mode=plain,"
+
+    def test_layouts_that_differ(self):
+        for dim in (1, 2):
+            self.compress("b", f"dim{dim}.homz", "-c", f"cuszp2:dim={dim},step=0.0019")
+        run = self.homz("op", "add", "dim1.homz", "dim2.homz", "-o", "sum.homz", expect=USAGE)
+        self.assertIn("dim", run.errors)
+        self.homz("op", "add", "dim1.homz", "dim2.homz", "-o", "sum.homz", "--requantise")
 
 
 if __name__ == "__main__":

@@ -26,8 +26,8 @@ constexpr const char* kExamples = R"(Operations that write a stream (-o OUT):
 Operations that print numbers:
   stats A             sum, mean, variance, deviation, L2 norm, least and greatest value
   dot A B             sum of products
-Streams must be of codec homcomp and have one shape, type and step. Compress them with the same option step, as in
--c homcomp:step=1e-3, or give --requantise.
+Streams must be of codec homcomp, cuszp or cuszp2 and have one shape, type and step. Compress them with the same
+options, step among them (and dim), as in -c homcomp:step=1e-3, or give --requantise.
 
 Examples:
   homz compress a.f32 a.homz --type f32 --shape 512x512 --abs 1e-3 -c homcomp:step=0.0019
