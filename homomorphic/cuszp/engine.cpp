@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "codecs/cuszp/kernels.hpp"
-#include "homomorphic/cuszp/block_work.hpp"
+#include "homomorphic/cuszp/forms.hpp"
 #include "homomorphic/cuszp/operand_payloads.hpp"
 #include "homomorphic/cuszp/result_writer.hpp"
 
@@ -53,38 +53,14 @@ Status with_operands(const Task& task, const Combination& combination, F&& f) {
 Status combine_operands(const Task& task, const Combination& combination) {
   return with_operands(task, combination, [&]<class T>(const auto& layout, const Linear<T>& linear) {
     constexpr unsigned kDim = std::decay_t<decltype(layout)>::kDim;
-    const auto form = [&linear](std::uint64_t block, const Place<kDim>& place, auto readers,
-                                ResultBlock<T, kDim>& result) {
-      std::uint64_t fill = 0, exact = 0;
-      for (const auto& each : readers) {
-        fill |= each.fill(block);
-        exact |= each.exact(block);
-      }
-      BlockSum<T, kDim> sum(linear, fill, exact, result);
-      OperandBlock<kDim> operand;
-      for (std::size_t i = 0; i < readers.size(); ++i) {
-        HOMZ_TRY(readers[i].next(block, place, operand));
-        sum.add(i, operand);
-      }
-      sum.finish();
-      return Status();
-    };
-    return write_result(task, layout, linear.scaled_step, form);
+    return write_result(task, layout, linear.scaled_step, SumForm<T, kDim>(linear, task.plan.mode));
   });
 }
 
 Status take_extremum(const Task& task, Extremum which) {
   return with_operands(task, Combination{}, [&]<class T>(const auto& layout, const Linear<T>& linear) {
     constexpr unsigned kDim = std::decay_t<decltype(layout)>::kDim;
-    const auto form = [&linear, which](std::uint64_t block, const Place<kDim>& place, auto readers,
-                                       ResultBlock<T, kDim>& result) {
-      OperandBlock<kDim> a, b;
-      HOMZ_TRY(readers[0].next(block, place, a));
-      HOMZ_TRY(readers[1].next(block, place, b));
-      cuszp::take_extremum(which, linear.step, a, b, result);
-      return Status();
-    };
-    return write_result(task, layout, linear.step, form);
+    return write_result(task, layout, linear.step, ExtremumForm<T, kDim>(which, linear.step));
   });
 }
 
@@ -95,20 +71,8 @@ Status add_values(const Task& task, ConstBytes data) {
     Plan plan = task.plan;
     plan.step = static_cast<double>(linear.step);
     const Coding<T> coding(task.encoding, plan);
-    const auto form = [&](std::uint64_t block, const Place<kDim>& place, auto readers,
-                          ResultBlock<T, kDim>& result) {
-      OperandBlock<kDim> operand;
-      HOMZ_TRY(readers[0].next(block, place, operand));
-      LocalBlock<T, kDim> local;
-      local.take(coding, data, place);
-      BlockSum<T, kDim> sum(linear, operand.fill | local.content.fill, operand.exact | local.content.exact,
-                            result);
-      sum.add(0, operand);
-      sum.add(1, local.content);
-      sum.finish();
-      return Status();
-    };
-    return write_result(task, layout, linear.step, form);
+    return write_result(task, layout, linear.step,
+                        AccumulationForm<T, kDim>(linear, coding, kernels().of<T>(), data));
   });
 }
 

@@ -2,7 +2,7 @@
 #include <memory>
 #include <vector>
 
-#include "homomorphic/cuszp/block_work.hpp"
+#include "homomorphic/cuszp/operand_block.hpp"
 #include "homomorphic/cuszp/operand_payloads.hpp"
 #include "homomorphic/cuszp/segment_reader.hpp"
 #include "homomorphic/tally.hpp"

@@ -19,6 +19,7 @@ struct ResultSpace {
   unsigned workers;
   Segment* of_operands;
   Segment* segments;                // of the result
+  BlockMask* listed;                // its blocks with exceptions
   PayloadReader<Layout>* payloads;  // of the operands
   Reader* readers;                  // of each worker, for each operand
 
@@ -28,13 +29,16 @@ struct ResultSpace {
         workers(worker_count(segments_each, threads)),
         of_operands(carve_segments(arena, count * segments_each)),
         segments(carve_segments(arena, segments_each)),
+        listed(arena.take<BlockMask>(segments_each)),
         payloads(arena.take<PayloadReader<Layout>>(count)),
         readers(arena.take<Reader>(workers * count)) {}
 
   std::span<Reader> readers_of(std::uint64_t worker) const { return {readers + worker * operands, operands}; }
 };
 
-// Every block is formed by `form(block, place, readers, result)`, which reads the next block of each operand.
+// A form says how a block comes from the next one of each operand: form.form(block, place, readers, result),
+// and, if it can do so with less, form.pack(block, place, readers, to, shape, exceptions), which else reads
+// nothing and returns false.
 template <class T, class Layout, class Form>
 class ResultWriter {
  public:
@@ -60,6 +64,7 @@ class ResultWriter {
   }
 
  private:
+  using Reader = SegmentReader<T, Layout>;
   static constexpr unsigned kDim = Layout::kDim;
   static constexpr unsigned kValues = Block<kDim>::kValues;
 
@@ -84,51 +89,83 @@ class ResultWriter {
       std::memmove(room(0) + space_.segments[s].offset, room(s), space_.segments[s].bytes);
   }
 
-  // Calls take(block, number within the segment, result) for every block of a segment.
-  template <class Take>
-  Status form_blocks(std::uint64_t s, std::uint64_t worker, Take take) {
-    const auto readers = space_.readers_of(worker);
+  Status begin(std::uint64_t s, std::span<Reader> readers) const {
     for (std::size_t i = 0; i < space_.operands; ++i) HOMZ_TRY(readers[i].begin(space_.payloads[i], s));
-    ResultBlock<T, kDim> result;
-    const PlaceRange range(layout_, s);
-    for (std::uint64_t block = range.first; block < range.end; ++block) {
-      const Place<kDim> place = layout_.place(block);
-      HOMZ_TRY(form_(block, place, readers, result));
-      result.settle(place, coding_);
-      take(block, block - range.first, result);
-    }
     return Status();
   }
 
   Status write_segment(std::uint64_t s, std::uint64_t worker, std::byte* to) {
+    const std::span<Reader> readers = space_.readers_of(worker);
+    HOMZ_TRY(begin(s, readers));
     const std::byte* const start = to;
     ExceptionCounter exceptions;
-    HOMZ_TRY(form_blocks(s, worker,
-                         [&](std::uint64_t block, std::uint64_t number, const ResultBlock<T, kDim>& result) {
-                           result.tell(kValues * number, exceptions);
-                           if (block == layout_.blocks()) return;  // elements that are in no block
-                           const Shape shape = choose_shape<kDim>(result.residuals, coding_.mode);
-                           payload_[block] = shape.metadata();
-                           pack<kDim>(result.residuals, shape, to);
-                           to += shape.bytes(Block<kDim>::kPlaneBytes);
-                         }));
+    space_.listed[s] = BlockMask();
+    const PlaceRange range(layout_, s);
+    for (std::uint64_t block = range.first; block < range.end; ++block) {
+      Exceptions found;
+      HOMZ_ASSIGN(const Shape shape, write_block(block, readers, to, found));
+      to += shape.bytes(Block<kDim>::kPlaneBytes);
+      if ((found.fill | found.exact) == 0) continue;
+      space_.listed[s].set(block - range.first);
+      found.tell(kValues * (block - range.first), exceptions, [](unsigned) { return T(0); });
+    }
     space_.segments[s].bytes = static_cast<std::uint64_t>(to - start);
     space_.segments[s].exceptions = exceptions.counts();
     return Status();
   }
 
-  // Forms the blocks of segments that have exceptions once more: their place in the list is known now.
+  // By planes where they are enough. Its metadata, too, unless it is of elements that are in no block.
+  Result<Shape> write_block(std::uint64_t block, std::span<Reader> readers, std::byte* to,
+                            Exceptions& found) {
+    const Place<kDim> place = layout_.place(block);
+    Shape shape;
+    if (block < layout_.blocks() && form_.pack(block, place, readers, to, shape, found)) {
+      payload_[block] = shape.metadata();
+      return shape;
+    }
+    ResultBlock<T, kDim> result;
+    HOMZ_TRY(form_.form(block, place, readers, result));
+    result.settle(place, coding_);
+    found = result.exceptions;
+    if (block == layout_.blocks()) return shape;
+    shape = choose_shape<kDim>(result.residuals, coding_.mode);
+    pack<kDim>(result.residuals, shape, to);
+    payload_[block] = shape.metadata();
+    return shape;
+  }
+
+  // Forms the blocks that have exceptions once more: their place in the list is known now.
   Status write_exceptions(const ExceptionLayout& list) {
     return try_parallel_for_workers(
         space_.segments_each, space_.workers, [&](std::uint64_t s, std::uint64_t worker) {
           const Segment& segment = space_.segments[s];
           ExceptionWriter writer(list, s, segment.preceding, segment.exceptions, sizeof(T));
           if (segment.exceptions.fill_runs + segment.exceptions.exact_runs == 0) return Status();
-          return form_blocks(s, worker,
-                             [&](std::uint64_t, std::uint64_t number, const ResultBlock<T, kDim>& result) {
-                               result.tell(kValues * number, writer);
-                             });
+          const std::span<Reader> readers = space_.readers_of(worker);
+          HOMZ_TRY(begin(s, readers));
+          const PlaceRange range(layout_, s);
+          for (std::uint64_t block = range.first; block < range.end; ++block)
+            HOMZ_TRY(list_block(block, block - range.first, readers, space_.listed[s], writer));
+          return Status();
         });
+  }
+
+  Status list_block(std::uint64_t block, std::uint64_t number, std::span<Reader> readers,
+                    const BlockMask& listed, ExceptionWriter& writer) {
+    if (!listed.has(number)) {
+      for (Reader& each : readers) {
+        PackedBlock packed;
+        if (!each.peek(block, packed)) return changed();
+        each.skip(block, packed);
+      }
+      return Status();
+    }
+    const Place<kDim> place = layout_.place(block);
+    ResultBlock<T, kDim> result;
+    HOMZ_TRY(form_.form(block, place, readers, result));
+    result.settle(place, coding_);
+    result.exceptions.tell(kValues * number, writer, [&](unsigned i) { return result.values[i]; });
+    return Status();
   }
 
   const Layout& layout_;

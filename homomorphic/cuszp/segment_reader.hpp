@@ -35,24 +35,35 @@ class SegmentReader {
     return is_patched_ ? fill_[block - first_] & ~exact(block) : 0;
   }
 
-  // Blocks are read in order.
+  // Blocks are read in order. The next one as it stands; false if it is damaged.
+  bool peek(std::uint64_t block, PackedBlock& packed) const {
+    std::uint64_t left = left_;
+    packed.from = from_;
+    return payload_->take_shape(block, left, packed.shape);
+  }
+  void skip(std::uint64_t block, const PackedBlock& packed) {
+    const std::uint64_t bytes = packed.shape.bytes(Block<kDim>::kPlaneBytes);
+    from_ += bytes;
+    left_ -= bytes;
+    values_ += sizeof(T) * static_cast<unsigned>(std::popcount(exact(block)));
+  }
+
   Status next(std::uint64_t block, const Place<kDim>& place, OperandBlock<kDim>& content) {
-    Shape shape;
-    if (!payload_->take_shape(block, left_, shape)) return changed();
-    if (shape.zero()) {
+    PackedBlock packed;
+    if (!peek(block, packed)) return changed();
+    if (packed.shape.zero()) {
       std::fill_n(content.quanta, kValues, 0);
     } else {
       typename Block<kDim>::Values residuals;
-      unpack<kDim>(from_, shape, residuals);
+      unpack<kDim>(from_, packed.shape, residuals);
       undo_residuals<kDim>(residuals, payload_->mode(), content.quanta);
-      from_ += shape.bytes(Block<kDim>::kPlaneBytes);
     }
     content.fill = fill(block);
     content.exact = exact(block);
     content.values = values_;
     if (((content.fill | content.exact) & ~place.owned) != 0)
       return exceptions_corrupt("a position without an element");
-    values_ += sizeof(T) * static_cast<unsigned>(std::popcount(content.exact));
+    skip(block, packed);
     return Status();
   }
 
