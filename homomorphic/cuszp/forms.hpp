@@ -73,35 +73,29 @@ class PackedSum {
     reach_ += reach_of<kDim>(block.shape, mode_);
     if (reach_ >= kSumLimit) return false;
     if (block.shape.zero()) return true;
-    if (terms_++ == 0)
+    ++terms_;
+    if (terms_ == 1)
       first_ = block, factor_ = factor;
+    else if (terms_ == 2)
+      planes_.start(first_, factor_, block, factor);
     else
-      planes().add(block, factor);
+      planes_.add(block, factor);
     return true;
   }
 
   Shape write(std::byte* to) {
     if (terms_ == 0) return Shape{};
-    if (terms_ == 1 && factor_ == 1) {
-      std::memcpy(to, first_.from, first_.shape.bytes(Block<kDim>::kPlaneBytes));
-      return first_.shape;
-    }
-    const Shape shape = planes().finish(mode_);
-    planes_.write(shape, to);
-    return shape;
+    if (terms_ > 1) return planes_.write(mode_, to);
+    const unsigned bytes = first_.shape.bytes(Block<kDim>::kPlaneBytes);
+    std::memcpy(to, first_.from, bytes);
+    if (factor_ == -1) negate<kDim>(first_.shape, to);
+    return first_.shape;
   }
 
  private:
-  PlaneSum<kDim>& planes() {
-    if (!is_started_) planes_.start(first_, factor_);
-    is_started_ = true;
-    return planes_;
-  }
-
   const Mode mode_;
   std::uint64_t reach_ = 0;
   unsigned terms_ = 0;
-  bool is_started_ = false;
   PackedBlock first_;  // of those that are not zero
   std::int32_t factor_ = 0;
   PlaneSum<kDim> planes_;
