@@ -33,10 +33,6 @@ Status require_coder(const Codec& codec, Exec exec) {
                             codec.info().name));
 }
 
-bool overlap(ConstBytes a, ConstBytes b) {
-  return !a.empty() && !b.empty() && a.data() < b.data() + b.size() && b.data() < a.data() + a.size();
-}
-
 Status check_buffers(ConstBytes input, ConstBytes output, ConstBytes scratch) {
   const auto is_missing = [](ConstBytes buffer) { return buffer.data() == nullptr && !buffer.empty(); };
   if (is_missing(input) || is_missing(output) || is_missing(scratch))

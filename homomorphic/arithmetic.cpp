@@ -63,10 +63,6 @@ Status finish(StreamHeader header, const Combined& combined, Bytes stream, std::
   return Status();
 }
 
-bool overlap(ConstBytes a, ConstBytes b) {
-  return !a.empty() && !b.empty() && a.data() < b.data() + b.size() && b.data() < a.data() + a.size();
-}
-
 Status check_buffers(const StreamFootprint& needed, std::span<const OpenStream> operands, ConstBytes stream,
                      ConstBytes scratch, const std::uint64_t* stream_bytes) {
   bool do_overlap = overlap(stream, scratch);
@@ -82,6 +78,17 @@ Status check_buffers(const StreamFootprint& needed, std::span<const OpenStream> 
                   fmt::format("stream and scratch buffers have {} and {} bytes, {} and {} are "
                               "needed",
                               stream.size(), scratch.size(), needed.stream_bytes, needed.scratch_bytes));
+  return Status();
+}
+
+// The decoded values may take the place of those that are added, but no other's.
+Status check_apart(const OpenStream& stream, ConstBytes data, ConstBytes result, ConstBytes decoded,
+                   ConstBytes scratch) {
+  const bool in_place = decoded.data() == data.data();
+  if (overlap(data, result) || overlap(data, scratch) || overlap(decoded, result) ||
+      overlap(decoded, scratch) || overlap(decoded, stream.payload) || (overlap(decoded, data) && !in_place))
+    return Status(Code::invalid_argument,
+                  "buffers overlap; give separate memory (decoded values may take the place of the data)");
   return Status();
 }
 
@@ -149,7 +156,7 @@ Status combine_into(const Combination& combination, std::span<const OpenStream> 
                         stream_bytes, exec);
   }
   HOMZ_ASSIGN(const double step, arithmetic->step(operands[0]));
-  const double missed = std::abs(combination.shift - std::nearbyint(combination.shift / step) * step);
+  const double missed = missed_by(combination.shift, std::nearbyint(combination.shift / step), step);
   bound = at_least_positive(multiply_up(add_up(bound, missed), combination.scale));
   if (!std::isfinite(bound)) return infinite_bound();
   Combined combined;
@@ -195,6 +202,7 @@ Status accumulate_into(const OpenStream& stream, ConstBytes data, double abs_err
   HOMZ_ASSIGN(const StreamFootprint needed, find_footprint({&stream, 1}, exec));
   HOMZ_TRY(check_buffers(needed, {&stream, 1}, result, scratch, result_bytes));
   HOMZ_TRY(check_values(stream.header.field, data, decoded, abs_error));
+  HOMZ_TRY(check_apart(stream, data, result, decoded, scratch));
   if (data.empty()) return copy_empty(stream, result, result_bytes, exec);
   HOMZ_ASSIGN(const CodecArithmetic* const arithmetic, arithmetic_of(stream));
   Encoding encoding = encoding_of(stream.header);

@@ -3,14 +3,11 @@
 
 #include <cmath>
 
-#include "homomorphic/codec_arithmetic.hpp"
-
 namespace homz {
 
-// Whether y, and not x, is the extremum; x where they are equal.
+// Whether y, and not x, is the lesser (or the greater) one; x where they are equal.
 template <class T>
-bool is_second(Extremum which, T x, T y) {
-  const bool greatest = which == Extremum::greatest;
+bool is_second(bool greatest, T x, T y) {
   if (x != x) return false;
   if (y != y) return true;
   if (x == y) return std::signbit(x) != std::signbit(y) && std::signbit(x) == greatest;

@@ -45,16 +45,17 @@ class BlockSum {
 template <class T, unsigned kDim>
 void take_extremum(Extremum which, T step, const OperandBlock<kDim>& a, const OperandBlock<kDim>& b,
                    ResultBlock<T, kDim>& result) {
+  const bool greatest = which == Extremum::greatest;
   result.exceptions.fill = a.fill | b.fill;
   result.exceptions.exact = 0;
   for (unsigned i = 0; i < Block<kDim>::kValues; ++i) {
     const auto x = static_cast<std::int32_t>(a.quanta[i]), y = static_cast<std::int32_t>(b.quanta[i]);
-    result.quanta[i] = which == Extremum::greatest ? std::max(x, y) : std::min(x, y);
+    result.quanta[i] = greatest ? std::max(x, y) : std::min(x, y);
   }
   const std::byte* values[] = {a.values, b.values};
   for_each_bit(a.exact | b.exact, [&](unsigned i) {
     const T x = exact_or_restored(a, i, step, values[0]), y = exact_or_restored(b, i, step, values[1]);
-    const bool second = is_second(which, x, y);
+    const bool second = is_second(greatest, x, y);
     const OperandBlock<kDim>& chosen = second ? b : a;
     result.quanta[i] = static_cast<std::int32_t>(chosen.quanta[i]);
     result.values[i] = second ? y : x;

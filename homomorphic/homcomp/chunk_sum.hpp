@@ -166,7 +166,7 @@ class ChunkSum {
           x = load_value<T>(own_value);
           own_value += sizeof(T);
         }
-        add_value(operand, i, x);
+        if (is_set(space_.exact, i)) add_value(operand, i, x);  // not fill in another
       }
     }
     return true;

@@ -10,6 +10,10 @@
 namespace homz::homcomp {
 namespace {
 
+std::uint64_t largest_payload(const Field& field, const Grid& grid) {
+  return Layout(grid.chunks()).data + field.bytes();
+}
+
 // A group of chunks of every operand, and where the next chunk of each begins.
 struct Operand {
   Group group;
@@ -107,11 +111,13 @@ Result<double> common_step(const Grid& grid, Dtype dtype, std::span<const OpenSt
 
 // The payload of what `work` makes.
 template <class T, class Work>
-Status write_payload(const Grid& grid, const SumKernels& kernels, const Linear<T>& linear,
+Status write_payload(const Field& field, const Grid& grid, const SumKernels& kernels, const Linear<T>& linear,
                      std::span<const OpenStream> operands, Work work, Bytes payload, Bytes scratch,
                      Combined* combined, unsigned threads) {
   Arena arena(scratch);
   const CombineSpace space(arena, grid, sizeof(T), operands.size(), kernels.reader_bytes, threads);
+  if (!arena.fits() || payload.size() < largest_payload(field, grid))
+    return Status(Code::capacity, "payload or scratch buffer too small");
   ChunksOfOperands source(grid, sizeof(T), operands, space.workers, work);
   HOMZ_TRY(PayloadWriter(grid, static_cast<double>(linear.scaled_step), sizeof(T), source, payload.data(),
                          space.writer)
@@ -131,7 +137,8 @@ Status combine_as(const Encoding& encoding, const Plan& plan, const SumKernels& 
                                                              SumSpace& space, std::byte* to) {
     return kernel(linear, box, chunks, space, to);
   };
-  return write_payload(grid, kernels, linear, operands, work, payload, scratch, combined, threads);
+  return write_payload(encoding.field, grid, kernels, linear, operands, work, payload, scratch, combined,
+                       threads);
 }
 
 template <class T>
@@ -145,7 +152,8 @@ Status extremum_as(const Encoding& encoding, const Plan& plan, const SumKernels&
                         const Box& box, std::span<const ChunkRef> chunks, SumSpace& space, std::byte* to) {
     return kernel(linear, which == Extremum::greatest, box, chunks[0], chunks[1], space, to);
   };
-  return write_payload(grid, kernels, linear, operands, work, payload, scratch, combined, threads);
+  return write_payload(encoding.field, grid, kernels, linear, operands, work, payload, scratch, combined,
+                       threads);
 }
 
 template <class T>
@@ -162,7 +170,8 @@ Status accumulate_as(const Encoding& encoding, const Plan& plan, const SumKernel
                                                           SumSpace& space, std::byte* to) {
     return kernel(coding, linear, box, data.data(), chunks[0], space, to, decoded.data());
   };
-  return write_payload(grid, kernels, linear, operands, work, payload, scratch, combined, threads);
+  return write_payload(encoding.field, grid, kernels, linear, operands, work, payload, scratch, combined,
+                       threads);
 }
 
 }  // namespace
@@ -179,7 +188,7 @@ Footprint combine_footprint(const Encoding& encoding, const Plan& plan, const Su
   const Grid grid(encoding.field.without_unit_extents(), plan.dim);
   Arena arena;
   CombineSpace(arena, grid, size_of(encoding.field.dtype), operands, kernels.reader_bytes, threads);
-  return Footprint{0, Layout(grid.chunks()).data + encoding.field.bytes(), arena.needed(), 0};
+  return Footprint{0, largest_payload(encoding.field, grid), arena.needed(), 0};
 }
 
 Status combine(const Encoding& encoding, const Plan& plan, const SumKernels& kernels,

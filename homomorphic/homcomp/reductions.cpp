@@ -8,37 +8,31 @@
 namespace homz::homcomp {
 namespace {
 
-// A chunk's values one by one, coded or raw.
+// A chunk's values one by one.
 template <class T>
 class ChunkValues {
  public:
   const char* open(const SumKernels& kernels, const Box& box, ConstBytes chunk, bool is_raw,
                    std::optional<std::uint64_t> fill_bits) {
-    fill_bits_ = fill_bits;
-    is_raw_ = is_raw;
-    content_.values = chunk;
     const char* const wrong =
-        is_raw ? nullptr : kernels.read(box, chunk, sizeof(T), fill_bits.has_value(), content_);
-    exact_at_ = content_.values.data();
+        kernels.read<T>()(box, {chunk, is_raw, chunk.data() + chunk.size()}, fill_bits.has_value(),
+                          static_cast<BitsOf<T>>(fill_bits.value_or(0)), content_);
+    exact_at_ = content_.values;
     return wrong;
   }
 
   AnyValue next(unsigned i) {
-    const std::uint32_t bit = 1u << i % kBlock;
-    if (!is_raw_ && (content_.fill[i / kBlock] & bit) != 0) return {true, false, 0, 0};
-    if (!is_raw_ && (content_.exact[i / kBlock] & bit) == 0)
-      return {false, false, static_cast<std::int32_t>(content_.quanta[i]), 0};
-    const T x = load_value<T>(exact_at_);
+    AnyValue value{content_.is_fill(i), content_.is_exact(i), static_cast<std::int32_t>(content_.quanta[i]),
+                   0};
+    if (!value.is_exact) return value;
+    value.exact = static_cast<double>(load_value<T>(exact_at_));
     exact_at_ += sizeof(T);
-    if (is_raw_ && fill_bits_ && bits_of(x) == *fill_bits_) return {true, false, 0, 0};
-    return {false, true, 0, static_cast<double>(x)};
+    return value;
   }
 
  private:
   ChunkContent content_;
   const std::byte* exact_at_ = nullptr;
-  std::optional<std::uint64_t> fill_bits_;
-  bool is_raw_ = false;
 };
 
 template <class T>
@@ -60,9 +54,7 @@ Result<Moments> moments_as(const Encoding& encoding, const Plan& plan, const Sum
       const Box box = grid.box(chunk);
       const char* const wrong = values.open(kernels, box, bytes, is_raw, encoding.fill_bits);
       if (wrong != nullptr) return corrupt(wrong);
-      for (unsigned i = 0; i < box.count(); ++i) {
-        tallies[index].add(values.next(i));
-      }
+      for (unsigned i = 0; i < box.count(); ++i) tallies[index].add(values.next(i));
       return Status();
     });
   }));
@@ -101,9 +93,8 @@ Result<double> dot_as(const Encoding& encoding, const Plan& plan, const SumKerne
       if (wrong == nullptr)
         wrong = values[1].open(kernels, box, other, groups[1].sizes[number] == 0, encoding.fill_bits);
       if (wrong != nullptr) return corrupt(wrong);
-      for (unsigned i = 0; i < box.count(); ++i) {
+      for (unsigned i = 0; i < box.count(); ++i)
         products[index].add(values[0].next(i), values[1].next(i), steps);
-      }
       return Status();
     });
   }));

@@ -16,9 +16,10 @@ class Arithmetic(Case):
         self.b = [2 * math.cos(i * 0.013) for i in range(3000)]
         for name, values in (("a", self.a), ("b", self.b)):
             self.write(name, values)
-            self.compress(name, name + ".homz", "-c", self.codec + "step=0.0019")
+            self.compress(name, name + ".homz")
 
     def compress(self, source, target, *options):
+        options = options or ("-c", self.codec + "step=0.0019")
         self.homz("compress", source, target, "--type", "f32", "--shape", "30x100", "--abs", "1e-3", *options)
 
     def values(self, stream):
@@ -67,6 +68,34 @@ class Arithmetic(Case):
         self.homz("op", "add", "a.homz", "other.homz", "-o", "sum.homz", "--requantise")
         self.assertAlmostEqual(self.json("info", "sum.homz")["abs_bound"], 3e-3)
         self.homz("op", "dot", "a.homz", "other.homz")
+
+    def test_limit(self):
+        run = self.homz("op", "add", "a.homz", "b.homz", "-o", "x", "--max-bytes", "11999", expect=FAILED)
+        self.assertIn("--max-bytes", run.errors)
+        self.assertIn("a.homz", run.errors)
+        self.homz("op", "add", "a.homz", "b.homz", "-o", "x", "--max-bytes", "12000")
+
+    def test_damage_is_named(self):
+        whole = self.read_bytes("b.homz")
+        for at in range(0, len(whole), 211):
+            damaged = bytearray(whole)
+            damaged[at] ^= 1 << at % 8
+            self.write_bytes("bad.homz", bytes(damaged))
+            for operation in (["add", "a.homz", "bad.homz", "-o", "x"], ["stats", "bad.homz"], ["dot", "bad.homz", "a.homz"]):
+                self.assertIn("bad.homz: ", self.homz("op", *operation, expect=FAILED).errors)
+        self.assert_no_litter(["a", "b", "a.homz", "b.homz", "bad.homz"])
+
+    def test_steps_that_are_too_long(self):
+        self.homz("compress", "a", "c.homz", "--type", "f32", "--shape", "30x100", "--abs", "1e-3", "-c",
+                  self.codec + "step=0.003", warning="more than twice the bound")
+        self.assertAlmostEqual(self.json("info", "c.homz")["step"], 0.003)
+
+    def test_order_may_matter(self):
+        self.write("c", [math.nan if i % 7 == 0 else x for i, x in enumerate(self.a)])
+        self.compress("c", "c.homz")
+        self.homz("op", "add", "a.homz", "c.homz", "-o", "x", warning="order")
+        self.assertTrue(self.json("info", "x")["order_matters"])
+        self.assertIn("order", self.homz("info", "x").text)
 
     def test_wrong_use(self):
         for arguments in (

@@ -8,6 +8,7 @@
 
 #include "codecs/builtin.hpp"
 #include "core/bits.hpp"
+#include "homomorphic/bounds.hpp"
 #include "tests/support/bound_check.hpp"
 #include "tests/support/choices.hpp"
 #include "tests/support/inputs.hpp"
@@ -334,6 +335,86 @@ TEST_P(Arithmetic, ArgumentsAreChecked) {
   EXPECT_EQ(combine_streams({ones}, operands, stream, scratch, nullptr, host()).code(),
             Code::invalid_argument);
   EXPECT_TRUE(combine_streams({ones}, operands, stream, scratch, &bytes, host()).ok());
+}
+
+// Decoded values may take the place of the data; nothing else may overlap.
+TEST_P(Arithmetic, BuffersOverlapNowhereElse) {
+  const Fields of;
+  const OpenStream stream = open(of.x);
+  const StreamFootprint needs = *combination_footprint({&stream, 1}, host());
+  const std::uint64_t size = of.b.data.size();
+  std::vector<std::byte> memory(needs.stream_bytes + needs.scratch_bytes + 2 * size);
+  const Bytes all = memory, result = all.first(needs.stream_bytes);
+  const Bytes scratch = all.subspan(result.size(), needs.scratch_bytes);
+  const Bytes data = all.subspan(result.size() + scratch.size(), size), decoded = all.last(size);
+  std::copy(of.b.data.begin(), of.b.data.end(), data.begin());
+  const auto code = [&](ConstBytes from, Bytes to) {
+    std::uint64_t bytes = 0;
+    return accumulate(stream, from, 1e-3, result, to, scratch, &bytes, host()).code();
+  };
+  EXPECT_EQ(code(data, decoded), Code::ok);
+  EXPECT_EQ(code(data, data), Code::ok);
+  EXPECT_EQ(code(data, {}), Code::ok);
+  EXPECT_EQ(code(data, all.subspan(result.size() + scratch.size() + 4, size)), Code::invalid_argument);
+  EXPECT_EQ(code(data, all.subspan(result.size() + 4, size)), Code::invalid_argument);
+  EXPECT_EQ(code(data, all.first(size)), Code::invalid_argument);
+  EXPECT_EQ(code(all.first(size), decoded), Code::invalid_argument);
+  EXPECT_EQ(code(all.subspan(result.size(), size), decoded), Code::invalid_argument);
+  std::byte* const payload = const_cast<std::byte*>(stream.payload.data());
+  EXPECT_EQ(code(data, {payload, size}), Code::invalid_argument);
+}
+
+// NaN come before numbers, the first operand's before the second's, with their bits; -0 is below +0.
+TEST_P(Arithmetic, ExtremaOfNaNAndZeros) {
+  std::vector<float> a(5000, 1), b(5000, 2);
+  std::mt19937 random(5);
+  for (std::size_t i = 4; i < a.size(); ++i) {  // all stored exactly
+    a[i] = value_of<float>(static_cast<std::uint32_t>(random()));
+    b[i] = value_of<float>(static_cast<std::uint32_t>(random()));
+  }
+  const auto nan = [](std::uint32_t payload) { return value_of<float>(0x7fc00000u | payload); };
+  a[0] = nan(1), b[0] = nan(2);
+  a[1] = 5, b[1] = nan(3);
+  a[2] = -0.0f, b[2] = 0.0f;
+  a[3] = 0.0f, b[3] = -0.0f;
+  const Compressed x = stream_of(sample_of("a", a), 1e-3), y = stream_of(sample_of("b", b), 1e-3);
+  const ConstBytes both[] = {x.stream(), y.stream()};
+  const auto operands = coded_alike(registry(), both, Mismatch::refuse, host());
+  ASSERT_TRUE(operands.ok()) << operands.status().message();
+  for (const Extremum which : {Extremum::least, Extremum::greatest}) {
+    const auto result = extremum(which, operands->streams()[0], operands->streams()[1], host());
+    ASSERT_TRUE(result.ok()) << result.status().message();
+    const std::vector<std::byte> bytes = decoded(*result);
+    const auto bits = [&](std::size_t i) { return load_value<std::uint32_t>(bytes.data() + 4 * i); };
+    EXPECT_EQ(bits(0), bits_of(nan(1)));
+    EXPECT_EQ(bits(1), bits_of(nan(3)));
+    const bool is_negative = GetParam() == "homcomp" && which == Extremum::least;  // others have a quantum 0
+    EXPECT_EQ(bits(2), is_negative ? 0x80000000u : 0);
+    EXPECT_EQ(bits(3), is_negative ? 0x80000000u : 0);
+  }
+}
+
+// A sum of what the shift misses a multiple of the step by, in exact arithmetic, is not above the bound.
+__extension__ typedef __float128 Quad;
+
+TEST(Bounds, AreRoundedUp) {
+  std::mt19937_64 random(1);
+  std::uniform_real_distribution<double> any(0.1, 1000);
+  for (unsigned i = 0; i < 10000; ++i) {
+    const double shift = any(random), step = any(random) * 1e-4, steps = std::nearbyint(shift / step);
+    const auto exact = static_cast<Quad>(shift) - static_cast<Quad>(steps) * step;
+    ASSERT_GE(static_cast<Quad>(missed_by(shift, steps, step)), exact < 0 ? -exact : exact);
+    const double a = any(random), b = any(random);
+    ASSERT_GE(static_cast<Quad>(multiply_up(a, b)), static_cast<Quad>(a) * b);
+    const double tiny = a * 1e-308;
+    ASSERT_GE(static_cast<Quad>(multiply_up(tiny, b)), static_cast<Quad>(tiny) * b);
+    ASSERT_GE(static_cast<Quad>(multiply_up(tiny, 1 / b)), static_cast<Quad>(tiny) * (1 / b));
+    ASSERT_GE(static_cast<Quad>(add_up(a, b * 1e-7)), static_cast<Quad>(a) + b * 1e-7);
+  }
+  EXPECT_EQ(multiply_up(0, 3), 0);
+  EXPECT_EQ(multiply_up(0x1p-1074, 1), 0x1p-1074);
+  EXPECT_GT(multiply_up(0x1p-1074, 0.25), 0);
+  EXPECT_EQ(missed_by(3, 2, 1.5), 0);
 }
 
 TEST_P(Arithmetic, FieldsWithoutValues) {
