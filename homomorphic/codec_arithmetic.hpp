@@ -36,7 +36,9 @@ class CodecArithmetic {
   virtual Result<double> step(const OpenStream& stream) const = 0;
   virtual bool alike(const OpenStream& a, const OpenStream& b) const noexcept = 0;
 
-  // The parameters that make the codec encode with the step and the layout of a stream.
+  // The parameters that make the codec take this step.
+  virtual Result<CodecParams> with_step(const CodecParams& params, double step) const = 0;
+  // Those that make it encode with the step and the layout of a stream.
   virtual Result<CodecParams> params_like(const OpenStream& stream) const = 0;
   // Those of what is computed from a stream, whose step is scaled. On a device no payload is read.
   virtual Result<CodecParams> params_of_result(const OpenStream& stream, double scale) const = 0;

@@ -25,6 +25,12 @@ class CuszpArithmetic final : public CodecArithmetic {
            cuszp::dim_of(a.payload) == cuszp::dim_of(b.payload);
   }
 
+  Result<CodecParams> with_step(const CodecParams& params, double step) const override {
+    HOMZ_ASSIGN(cuszp::Plan plan, cuszp::unpack(params, v1_));
+    plan.step = step;
+    return cuszp::pack(plan);
+  }
+
   Result<CodecParams> params_like(const OpenStream& stream) const override {
     HOMZ_ASSIGN(cuszp::Plan plan, cuszp::unpack(stream.header.params, v1_));
     HOMZ_ASSIGN(plan.step, step(stream));

@@ -9,12 +9,6 @@ namespace {
 
 using operands::encoding_of;
 
-Result<CodecParams> with_step(const OpenStream& stream, double step) {
-  HOMZ_ASSIGN(homcomp::Settings settings, homcomp::unpack(stream.header.params));
-  settings.step = step;
-  return homcomp::pack(settings);
-}
-
 class HomcompArithmetic final : public CodecArithmetic {
  public:
   CodecId codec() const noexcept override { return CodecId{4}; }
@@ -31,13 +25,19 @@ class HomcompArithmetic final : public CodecArithmetic {
     return plan_a.ok() && plan_b.ok() && plan_a->dim == plan_b->dim;
   }
 
+  Result<CodecParams> with_step(const CodecParams& params, double step) const override {
+    HOMZ_ASSIGN(homcomp::Settings settings, homcomp::unpack(params));
+    settings.step = step;
+    return homcomp::pack(settings);
+  }
+
   Result<CodecParams> params_like(const OpenStream& stream) const override {
     HOMZ_ASSIGN(const double own, step(stream));
-    return with_step(stream, own);
+    return with_step(stream.header.params, own);
   }
 
   Result<CodecParams> params_of_result(const OpenStream& stream, double) const override {
-    return with_step(stream, 0);  // payloads tell their step
+    return with_step(stream.header.params, 0);  // payloads tell their step
   }
 
   Result<Footprint> footprint(const Encoding& encoding, std::size_t operands, Exec exec) const override {
