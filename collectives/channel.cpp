@@ -81,9 +81,10 @@ Status Channel::post(int from, Peer& peer) {
   while (peer.expected > 0 && peer.receiving.size() < kPosted) {
     --peer.expected;
     Receiving& message = peer.receiving.emplace_back();
-    message.block = wire_.pool().take(capacity_);
-    const std::uint64_t first = std::min<std::uint64_t>(wire_.segment_bytes(), message.block->whole().size());
-    HOMZ_TRY(wire_.transport().receive(message.block->whole().first(first), from, tag_, &message.first));
+    // What comes may be of another call, and longer than what is expected: a segment of any length must fit.
+    message.block = wire_.pool().take(std::max(capacity_, wire_.segment_bytes()));
+    const Bytes first = message.block->whole().first(wire_.segment_bytes());
+    HOMZ_TRY(wire_.transport().receive(first, from, tag_, &message.first));
   }
   return Status();
 }

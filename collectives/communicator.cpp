@@ -9,7 +9,8 @@ namespace {
 // Runs an operation; if it fails, the other ranks are told.
 class Watched final : public Operation {
  public:
-  Watched(Wire& wire, std::unique_ptr<Operation> operation) : wire_(wire), operation_(std::move(operation)) {}
+  Watched(Wire& wire, std::unique_ptr<Operation> operation)
+      : wire_(wire), call_(wire.last_call()), operation_(std::move(operation)) {}
 
   Result<bool> advance() override {
     Result<bool> is_done = enter([&] { return operation_->advance(); });
@@ -19,11 +20,12 @@ class Watched final : public Operation {
     }
     const Status status = is_done.status();
     operation_.reset();
-    return status.ok() ? Result<bool>(true) : wire_.fail(status);
+    return status.ok() ? Result<bool>(true) : wire_.fail(call_, status);
   }
 
  private:
   Wire& wire_;
+  std::uint32_t call_;
   std::unique_ptr<Operation> operation_;
 };
 
@@ -66,7 +68,7 @@ class Communicator::State {
   }
 
   Result<Ongoing> watch(Result<std::unique_ptr<Operation>> launched) {
-    if (!launched.ok()) return office.wire->fail(launched.status());
+    if (!launched.ok()) return office.wire->fail(office.wire->last_call(), launched.status());
     return Ongoing(std::make_unique<Watched>(*office.wire, std::move(*launched)));
   }
 

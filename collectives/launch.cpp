@@ -87,17 +87,19 @@ bool asks(const Running& run, const Profile& profile) {
 
 Result<std::shared_ptr<Running>> begin(Office& office, Call call) {
   Wire& wire = *office.wire;
-  if (!wire.failure().ok())
-    return Status(
-        wire.failure().code(),
-        fmt::format("an earlier call on this communicator has failed ({}): call renew() on all ranks",
-                    wire.failure().message()));
+  const std::uint32_t number = wire.next_call();
+  const Status earlier = wire.check(number);
+  if (!earlier.ok())
+    return Status(earlier.code(),
+                  fmt::format("an earlier call on this communicator has failed ({}): call renew() on "
+                              "all ranks",
+                              earlier.message()));
   auto run = std::make_shared<Running>();
   run->place = {wire.rank(), wire.size(), call.root};
   HOMZ_TRY(check(call, run->place));
   run->call = std::move(call);
   run->signature = signature_of(run->call, wire.size());
-  run->signature.sequence = wire.next_call();
+  run->signature.sequence = number;
   const Transport& transport = wire.transport();
   run->task = task_of(run->call, wire.size(), transport.nodes(), transport.has_native(run->call.collective));
   HOMZ_ASSIGN(run->call.options, with_environment(run->call.options, run->task));

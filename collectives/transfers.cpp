@@ -88,7 +88,7 @@ Status Transfers::begin() {
 Result<bool> Transfers::advance() {
   if (!has_begun_) HOMZ_TRY(begin());
   while (true) {
-    HOMZ_TRY(wire_.poll());
+    HOMZ_TRY(wire_.poll(job_.call.sequence));
     HOMZ_TRY(channel_->progress());
     if (steps_done_ == steps_.size() && completed_ == ways_.size() && channel_->all_sent()) {
       tell();

@@ -31,13 +31,15 @@ class Wire {
 
   // The next call's number; calls are numbered alike on all ranks.
   std::uint32_t next_call() { return ++calls_; }
-  // Of the failed call, if there is one.
-  const Status& failure() const { return failure_; }
+  std::uint32_t last_call() const { return calls_; }
 
-  // Moves messages on. Error: another rank's call has failed.
-  Status poll();
-  // Tells the others that this rank's call has failed, and returns the failure.
-  Status fail(const Status& status);
+  // Whether a call of this number can go on: a rank that is behind the others still finishes the calls before
+  // the one that failed.
+  Status check(std::uint32_t call) const;
+  // Moves messages on. Error: as of check().
+  Status poll(std::uint32_t call);
+  // Tells the others that this call has failed on this rank, and returns what all are told.
+  Status fail(std::uint32_t call, const Status& status);
   // After a failure, by all ranks; what was under way must be gone.
   Status renew();
 
@@ -54,12 +56,14 @@ class Wire {
   static constexpr int kNewsTag = 32767;
 
   std::unique_ptr<Transport> first_, renewed_;
+  bool has_been_renewed_ = false;
   Transport* current_ = nullptr;
   Wire* whole_ = nullptr;
   BlockPool pool_;
   std::uint64_t segment_bytes_ = 0;
   std::uint32_t calls_ = 0;
   Status failure_;
+  std::uint32_t failed_call_ = 0;
   std::unique_ptr<News> heard_;
   std::deque<News> told_;
 };

@@ -1,3 +1,4 @@
+// Records as pieces that are joined.
 #include "collectives/record.hpp"
 
 #include <bit>

@@ -166,7 +166,7 @@ class ChunkSum {
           x = load_value<T>(own_value);
           own_value += sizeof(T);
         }
-        add_value(operand, i, x);
+        if (is_set(space_.exact, i)) add_value(operand, i, x);  // not fill in another
       }
     }
     return true;
@@ -176,7 +176,7 @@ class ChunkSum {
     for (unsigned block = 0; block < blocks_; ++block)
       for (std::uint32_t bits = space_.exact[block]; bits != 0; bits &= bits - 1) {
         const unsigned i = kBlock * block + static_cast<unsigned>(std::countr_zero(bits));
-        set_value(i, finished(value(i)));
+        set_value(i, finished(linear_, value(i)));
       }
   }
 
@@ -205,10 +205,6 @@ class ChunkSum {
   void add_value(std::size_t operand, unsigned i, T x) {
     const T term = static_cast<T>(linear_.factors[operand]) * x;
     set_value(i, operand == 0 ? term : value(i) + term);
-  }
-
-  T finished(T sum) const {
-    return any_nan_alike(linear_.scale * (linear_.shift == 0 ? sum : sum + linear_.shift_value));
   }
 
   const char* add_raw(std::size_t operand) {
@@ -258,7 +254,7 @@ class ChunkSum {
       if (is_set(space_.fill, i)) {
         set_value(i, value_of<T>(linear_.fill));
       } else if (is_set(space_.exact, i)) {
-        set_value(i, finished(value(i)));
+        set_value(i, finished(linear_, value(i)));
       } else {
         const std::int64_t quantum = space_.quanta[i] + linear_.shift;
         set_value(i, static_cast<T>(quantum) * linear_.scaled_step);

@@ -4,7 +4,7 @@
 #include "codecs/homcomp/device_decode_kernels.cuh"
 #include "codecs/homcomp/device_encode_kernels.cuh"
 #include "homomorphic/codec_arithmetic.hpp"
-#include "homomorphic/homcomp/linear.hpp"
+#include "homomorphic/linear.hpp"
 
 namespace homz::homcomp::device {
 

@@ -2,6 +2,7 @@
 // encoding that write the tables, the checksums of the operands.
 #pragma once
 
+#include "homomorphic/bounds.hpp"
 #include "homomorphic/homcomp/device_values.cuh"
 
 namespace homz::homcomp::device {
@@ -285,8 +286,7 @@ __device__ inline u32 find_linear(const SumSources<T>& sources, SumState<T>& sta
   state.linear.scale = static_cast<T>(sources.scale);
   state.linear.step = static_cast<T>(step);
   state.linear.scaled_step = scaled_step;
-  const double missed = sources.shift - static_cast<double>(state.linear.shift) * step;
-  state.missed = missed < 0 ? -missed : missed;
+  state.missed = missed_by(sources.shift, state.linear.shift, step);
   const bool is_sound = sources.scale == 1 || scaled_step >= std::numeric_limits<T>::min();
   return is_in_range && is_sound && scaled_step <= kMost<T> ? 0 : kBeyondRange;
 }

@@ -99,6 +99,46 @@ TEST(Combine, FillValues) {
   }
 }
 
+// What is not a sum, on an operand that was forged: a result or an error.
+void check_other_operations(const Sample& sample, const Plan& plan, const Payload& good, const Payload& bad) {
+  const Payload payloads[] = {good, bad};
+  const auto operands = operands_of(sample, payloads);
+  const Encoding encoding = encoding_of(sample, 0.01);
+  const auto expect_sound = [](const Status& status) {
+    EXPECT_TRUE(status.ok() || status.code() == Code::corrupt_stream) << status.message();
+  };
+  for (const homcomp::SumKernels* kernels : available_sum_kernels()) {
+    const Footprint needs = homcomp::combine_footprint(encoding, plan, *kernels, 2, 1);
+    Guarded payload(needs.max_payload, 4, std::byte{0xaa}), scratch(needs.encode_scratch, 0, std::byte{0x55}),
+        decoded(sample.data.size(), 4, std::byte{0});
+    Combined combined;
+    expect_sound(homcomp::extremum(encoding, plan, *kernels, Extremum::least, operands, payload.bytes(),
+                                   scratch.bytes(), &combined, 1));
+    expect_sound(homcomp::accumulate(encoding, plan, *kernels, operands[1], sample.bytes(), payload.bytes(),
+                                     decoded.bytes(), scratch.bytes(), &combined, 1));
+    expect_sound(homcomp::moments(encoding, plan, *kernels, bad, 1).status());
+    expect_sound(homcomp::dot(encoding, plan, *kernels, good, bad, 1).status());
+    EXPECT_TRUE(payload.intact() && scratch.intact() && decoded.intact());
+  }
+}
+
+TEST(Combine, BuffersTooSmallAreRefused) {
+  const Sample sample = make_sample("walk", Dtype::f32, {9001});
+  const Plan plan = plan_for(sample.field, 0, 0.02);
+  const Payload payloads[] = {always_coded(sample, 0.01, plan)};
+  const auto operands = operands_of(sample, payloads);
+  const Footprint needs = homcomp::combine_footprint(encoding_of(sample), plan, homcomp::sum_kernels(), 1, 1);
+  const std::int32_t one[] = {1};
+  for (const std::uint64_t less : {0, 1}) {
+    Payload payload(needs.max_payload - less), scratch(needs.encode_scratch - 256 * (1 - less));
+    Combined combined;
+    EXPECT_EQ(homcomp::combine(encoding_of(sample), plan, homcomp::sum_kernels(), {one}, operands, payload,
+                               scratch, &combined, 1)
+                  .code(),
+              Code::capacity);
+  }
+}
+
 // Bytes that were forged, checksums and all: a result or an error, never a fault.
 TEST(Combine, ForgedOperands) {
   std::mt19937 random(3);
@@ -128,7 +168,7 @@ TEST(Combine, ForgedOperands) {
             EXPECT_TRUE(payload.intact() && scratch.intact());
           }
         }
-        homcomp::moments(encoding_of(sample), plan, homcomp::sum_kernels(), bad, 1).ok();
+        check_other_operations(sample, plan, good, bad);
       }
     }
 }
