@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstdlib>
 
 #include "codecs/builtin.hpp"
 #include "collectives/cost.hpp"
@@ -301,11 +300,6 @@ bool is_cheaper(const Task& task, const Profile& profile, double seconds) {
   return false;
 }
 
-const char* variable(const char* name) {
-  const char* const value = std::getenv(name);
-  return value != nullptr && *value != 0 ? value : nullptr;
-}
-
 }  // namespace
 
 bool can_run(Algorithm algorithm, Scheme scheme, const Task& task) {
@@ -375,30 +369,6 @@ bool worth_asking(const Task& task, const CollectiveOptions& options, const Prof
   };
   if (asking <= exact->seconds / kAskingShare) return gain(kNothing) > 0;
   return asking <= exact->seconds / kGainShare && asking <= gain(kLikelyRatio) / kGainShare;
-}
-
-Result<CollectiveOptions> with_environment(CollectiveOptions options, const Task& task) {
-  return no_throw([&]() -> Result<CollectiveOptions> {
-    const char* const algorithm = variable("HOMZ_ALGORITHM");
-    if (algorithm != nullptr) {
-      const Result<Algorithm> value = parse_algorithm(algorithm);
-      if (!value.ok()) return value.status().within("HOMZ_ALGORITHM");
-      if (options.algorithm == Algorithm::automatic && suits(*value, task)) options.algorithm = *value;
-    }
-    const char* const scheme = variable("HOMZ_SCHEME");
-    if (scheme != nullptr) {
-      const Result<Scheme> value = parse_scheme(scheme);
-      if (!value.ok()) return value.status().within("HOMZ_SCHEME");
-      if (options.scheme == Scheme::automatic && suits(*value, task)) options.scheme = *value;
-    }
-    const char* const codec = variable("HOMZ_CODEC");
-    if (codec != nullptr) {
-      const Result<CodecChoice> value = registry().choose(codec);
-      if (!value.ok()) return value.status().within("HOMZ_CODEC");
-      if (options.codec.codec == nullptr) options.codec = *value;
-    }
-    return options;
-  });
 }
 
 }  // namespace homz

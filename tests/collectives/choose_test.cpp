@@ -214,7 +214,7 @@ TEST(Choices, ErrorsTellWhatThereIs) {
   has(refused(task_of(1000, 4), options_of(Algorithm::native)),
       "ring (plain, homcomp-fused, homcomp-step, hzccl");
   CollectiveOptions other = options_of(Algorithm::automatic, Scheme::hzccl);
-  other.codec = *registry().choose("cuszp2");
+  other.codec = *registry().choose("zstd");
   has(refused(task_of(1000, 4), other), "no arithmetic");
   Task exact = task_of(1000, 4);
   exact.lossy = false;
@@ -303,6 +303,12 @@ TEST_F(Environment, IsSilentForCallsThatItDoesNotSuit) {
   Task exact = task_of(1000, 4);
   exact.lossy = false;
   EXPECT_EQ(with_environment(options_of(Algorithm::automatic), exact)->scheme, Scheme::automatic);
+  Task sum = task_of(1000, 4);
+  sum.has_native = true;
+  ::setenv("HOMZ_ALGORITHM", "native", 1);  // which compresses nothing
+  EXPECT_EQ(with_environment(options_of(Algorithm::automatic), sum)->scheme, Scheme::automatic);
+  EXPECT_EQ(with_environment(options_of(Algorithm::automatic, Scheme::hzccl), sum)->algorithm,
+            Algorithm::automatic);
 }
 
 TEST_F(Environment, WrongValuesAreErrors) {
