@@ -42,8 +42,7 @@ Result<Coder> Coder::make(const Coding& coding, BlockPool& pool) {
                               coding.choice.codec->info().name));
   // A step of their own would depend on the data: then values would move when they are encoded again.
   if (coder.arithmetic_ != nullptr && coding.step > 0) {
-    HOMZ_ASSIGN(const std::string options, coding.choice.codec->describe(coding.choice.params));
-    HOMZ_ASSIGN(coder.params_, coding.choice.codec->parse(fmt::format("{},step={}", options, coding.step)));
+    HOMZ_ASSIGN(coder.params_, coder.arithmetic_->with_step(coding.choice.params, coding.step));
   }
   const std::uint64_t most = std::max(coder.padded(coding.piece_bytes), kLeast * size_of(coding.dtype));
   coder.tail_ = pool.take(coding.combines ? most : 0);
