@@ -94,7 +94,7 @@ class ChunkSum {
     }
     exclude_fill();
     if (has_exact_) {
-      if (chunks_.size() > 2) result.wrong = open();
+      if (!are_kept()) result.wrong = open();
       for (std::size_t i = 0; i < chunks_.size() && result.wrong == nullptr; ++i)
         if (!add_exact_values(i)) result.wrong = "masks of no meaning";
       if (result.wrong != nullptr) return result;
@@ -116,7 +116,8 @@ class ChunkSum {
   }
 
   // Where an operand's residuals, and then its quanta, are.
-  std::uint32_t* own(std::size_t operand) const { return space_.operands[chunks_.size() == 2 ? operand : 0]; }
+  std::uint32_t* own(std::size_t operand) const { return space_.operands[are_kept() ? operand : 0]; }
+  bool are_kept() const { return chunks_.size() <= SumSpace::kKept; }
 
   // An operand's residuals, of the orders of the sum; its masks to those of the sum.
   bool read_residuals(std::size_t operand) {
@@ -149,9 +150,9 @@ class ChunkSum {
     homcomp::undo_differences<V>(own(operand), box_, orders);
   }
 
-  // Of two operands the residuals are there still, of more they are read once more.
+  // Of few operands the residuals are there still, of more they are read once more.
   bool add_exact_values(std::size_t operand) {
-    if (chunks_.size() > 2 && !read_residuals(operand)) return false;
+    if (!are_kept() && !read_residuals(operand)) return false;
     exclude_fill();
     undo_differences(operand);
     const BlockReader<V>& reader = readers_[operand];

@@ -27,10 +27,12 @@ struct ChunkResult {
 
 // What a thread works in.
 struct SumSpace {
-  EncodeSpace encode;                             // its quanta: residuals of the result
-  alignas(64) std::uint32_t operands[2][kChunk];  // of two, or of each in turn
-  alignas(64) std::int64_t quanta[kChunk];        // of the result
-  std::byte values[kChunk * 8];                   // of the result, of type T
+  static constexpr unsigned kKept = 8;  // what fits in a second-level cache
+
+  EncodeSpace encode;                                 // its quanta: residuals of the result
+  alignas(64) std::uint32_t operands[kKept][kChunk];  // of as many, or of each in turn
+  alignas(64) std::int64_t quanta[kChunk];            // of the result
+  std::byte values[kChunk * 8];                       // of the result, of type T
   std::uint32_t fill[kBlocks], exact[kBlocks];
   std::byte local[kChunk * 8];  // a chunk of values that are added to a stream
   std::byte* readers;           // kernels' reader_bytes for each operand, aligned to 64

@@ -72,6 +72,20 @@ TEST(Combine, MixedInputs) {
     }
 }
 
+// Residuals of so many are read twice where values are exact.
+TEST(Combine, ManyOperands) {
+  std::vector<Sample> samples;
+  for (const std::string_view input : {"walk", "nan_tenth", "sine"})
+    samples.push_back(make_sample(input, Dtype::f32, {9001}));
+  for (Sample& each : samples) each.fill_bits.reset();
+  for (const std::size_t count : {8, 9, 20}) {
+    Terms terms{std::vector<std::int32_t>(count, 1)};
+    check(samples, Plan{1, true, 0.02}, 0.01, terms);
+    terms.factors[count - 1] = -3;
+    check(samples, Plan{1, true, 0.02}, 0.01, terms);
+  }
+}
+
 TEST(Combine, EveryWidth) {
   for (unsigned width = 0; width <= 30; ++width)
     for (const auto& extents : std::vector<std::vector<std::uint64_t>>{{4500}, {70, 66}, {17, 18, 20}}) {
