@@ -136,6 +136,9 @@ class CodedWords {
   __device__ u32 shift() const {
     return shift_;
   }
+  __device__ u32 room() const {  // words that fetch() writes to
+    return 4 * pieces();
+  }
 
  private:
   __device__ u32 pieces() const {

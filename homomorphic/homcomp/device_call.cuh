@@ -33,11 +33,15 @@ struct SumState {
 };
 enum SumFault : u32 { kDamaged = 1, kStepsDiffer = 2, kBeyondRange = 4 };
 
-// A value while operands are added to it, where residuals alone do not do.
+template <class T>
+inline constexpr unsigned kCodedRoom = kMostCoded<T> + 8;  // words of a chunk, wherever it begins
+
+// In scratch, where residuals alone do not do.
 template <class T>
 struct ValueRoom {
-  long long quanta[kChunk];  // those of a thread lie kThreads apart
+  long long quanta[kChunk];  // values while operands are added to them; those of a thread lie kThreads apart
   T values[kChunk];
+  u32 parked[kCodedRoom<T>];  // a chunk of the result that does not know its place yet
 };
 
 template <class T>
@@ -71,31 +75,32 @@ struct WriterRoom {  // of SumWriter
 
 template <class T>
 struct SumRoom {  // shared memory
-  static constexpr unsigned kCoded = kMostCoded<T> + 8;
-  alignas(128) u32 stages[2][kCoded];  // chunks of operands, by turns
+  // Chunks of operands: one that is worked on and, if there is room, the next one.
+  static constexpr unsigned kOperands = kCodedRoom<T> + (sizeof(T) == 4 ? 640 : 1024);
+  alignas(128) u32 operands[kOperands];
   // The chunk of the result until it knows its place; where values are needed, quanta in front of it.
-  alignas(128) u32 out[kCoded];
+  alignas(128) u32 out[kCodedRoom<T>];
   ChunkPlace places[2][kMostOperands];  // of this chunk and the next
   DeviceBox boxes[2];
   BlockRoom block;
   WriterRoom writer;
   WordSums sums[kWarps], sums_out[kWarps];
   RowEnd ends[kWarps];
-  u32 reach[kWarps];
+  u32 reach[kWarps], lasts[kWarps];
   u32 next;
 };
-static_assert(SumRoom<float>::kCoded >= kChunk);  // quanta lie as those of f32, whatever the type
+static_assert(kCodedRoom<float> >= kChunk);  // quanta lie as those of f32, whatever the type
 
 // The orders, the base and the bit width of the quanta of a sum, from the heads of its operands.
 struct SumHead {
   Orders orders;
   u64 reach;
-  bool differ = false;
+  bool differ = false;  // along y or z
 
   __device__ explicit SumHead(i32 shift) : orders{0, 0, 0, shift}, reach(magnitude(shift)) {}
 
   __device__ void add(const Orders& other, u32 range, i32 factor, bool is_first) {
-    differ |= !is_first && (other.x != orders.x || other.y != orders.y || other.z != orders.z);
+    differ |= !is_first && (other.y != orders.y || other.z != orders.z);
     if (other.x > orders.x) orders.x = other.x;
     if (other.y > orders.y) orders.y = other.y;
     if (other.z > orders.z) orders.z = other.z;

@@ -51,26 +51,29 @@ class DevicePlaneSum {
     const u32 widest = __reduce_max_sync(kAllLanes, term.width());
     if (widest == 0) return;
     reach_ += u64{1} << widest;
-    const u32 needed = 65 - static_cast<u32>(__clzll(static_cast<long long>(reach_ - 1)));
-    const u32 width = needed < kBlock ? needed : kBlock, sign = term.signs() ^ flip;
+    const u32 sign = term.signs() ^ flip;
+    add_planes(sign, [&](u32 k, u32) { return term.plane(k) ^ sign; });
+  }
+
+  // Differences along x, which are linear: of all that has been added, or of a term whose order is lower by 1
+  // than that of the sum and which has been added as it is. `behind`: positions that have one in front in
+  // their row. All threads of the CTA meet in both; `lasts`: shared, one a warp.
+  __device__ void raise(u32 behind, u32* lasts) {
+    const u32 before = value_before(last_of_sum(), lasts);
+    const u64 reach = reach_of(before);
+    reach_ += reach_ > reach ? reach_ : reach;
+    add_planes(~0u, [&](u32 k, u32 own) { return ~((own << 1 | (before >> k & 1)) & behind); });
+  }
+  __device__ void raise_term(const CodedBlock& term, u32 flip, u32 behind, u32* lasts) {
+    const u32 sign = term.signs() ^ flip, before = value_before(last_of(term, sign), lasts);
+    const u64 reach = reach_of(before), own = u64{1} << __reduce_max_sync(kAllLanes, term.width());
+    reach_ += own > reach ? own : reach;
     u32 carry = sign;
-#pragma unroll
-    for (u32 first = 0; first < kBlock; first += kGroup) {
-      if (first >= width) break;
-      u32 others[kGroup];
-#pragma unroll
-      for (u32 k = 0; k < kGroup; ++k) others[k] = term.plane(first + k);
-      const bool is_new = first >= width_;
-#pragma unroll
-      for (u32 k = 0; k < kGroup; ++k) {
-        const u32 own = is_new ? top_ : sum_.planes[first + k], other = others[k] ^ sign;
-        sum_.planes[first + k] = own ^ other ^ carry;
-        carry = (own & other) | (carry & (own ^ other));
-      }
-      next_top_ = sum_.planes[first + kGroup - 1];
-    }
-    top_ = next_top_;
-    width_ = width;
+    add_planes(~0u, [&](u32 k, u32) {
+      const u32 flipped = term.plane(k) ^ sign, plane = flipped ^ carry;
+      carry &= flipped;
+      return ~((plane << 1 | (before >> k & 1)) & behind);
+    });
   }
 
   // Magnitudes and signs in their place.
@@ -94,6 +97,63 @@ class DevicePlaneSum {
 
  private:
   static constexpr u32 kGroup = 4;
+
+  // `other(k, own)`: plane k of what is added, in two's complement but for the first carry.
+  template <class Other>
+  __device__ void add_planes(u32 carry, Other&& other) {
+    const u32 needed = 65 - static_cast<u32>(__clzll(static_cast<long long>(reach_ - 1)));
+    const u32 width = needed < kBlock ? needed : kBlock;
+#pragma unroll
+    for (u32 first = 0; first < kBlock; first += kGroup) {
+      if (first >= width) break;
+      const bool is_new = first >= width_;
+      u32 owns[kGroup], others[kGroup];
+#pragma unroll
+      for (u32 k = 0; k < kGroup; ++k) {
+        owns[k] = is_new ? top_ : sum_.planes[first + k];
+        others[k] = other(first + k, owns[k]);
+      }
+#pragma unroll
+      for (u32 k = 0; k < kGroup; ++k) {
+        sum_.planes[first + k] = owns[k] ^ others[k] ^ carry;
+        carry = (owns[k] & others[k]) | (carry & (owns[k] ^ others[k]));
+      }
+      next_top_ = sum_.planes[first + kGroup - 1];
+    }
+    top_ = next_top_;
+    width_ = width;
+  }
+
+  // The value at the block's last position.
+  __device__ u32 last_of_sum() const {
+    u32 last = 0 - (top_ >> 31);
+#pragma unroll
+    for (u32 first = 0; first < kBlock; first += kGroup) {
+      if (first >= width_) break;
+#pragma unroll
+      for (u32 k = first; k < first + kGroup; ++k)
+        last = (last & ~(1u << k)) | sum_.planes[k] >> 31 << k;
+    }
+    return last;
+  }
+  __device__ static u32 last_of(const CodedBlock& term, u32 sign) {
+    u32 last = 0;
+    for (u32 k = 0; k < term.width(); ++k) last |= term.plane(k) >> 31 << k;
+    return sign >> 31 != 0 ? 0 - last : last;
+  }
+  __device__ static u32 value_before(u32 last, u32* lasts) {
+    const u32 warp = threadIdx.x / 32;
+    u32 before = __shfl_up_sync(kAllLanes, last, 1);
+    if (lane_id() == 31) lasts[warp] = last;
+    __syncthreads();
+    if (lane_id() == 0) before = warp == 0 ? 0 : lasts[warp - 1];
+    __syncthreads();
+    return before;
+  }
+  // All in front of the warp's blocks are below it: those of the warp itself are below reach_.
+  __device__ static u64 reach_of(u32 before) {
+    return u64{magnitude(static_cast<i32>(__shfl_sync(kAllLanes, before, 0)))} + 1;
+  }
 
   SumBlock& sum_;
   u32 width_ = 0;               // planes that matter; the others of their group, and all above, are the signs

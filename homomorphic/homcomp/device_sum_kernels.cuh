@@ -7,8 +7,8 @@
 namespace homz::homcomp::device {
 
 // The loop of a CTA over chunks. Their operands come to shared memory one after the other, each while the one
-// before it is worked on; a chunk of the result goes to its place when the next one is complete. Tickets
-// count from 1: whoever draws 0 adds up sizes instead.
+// before it is worked on if there is room for both; a chunk of the result goes to its place when the next one
+// is complete. Tickets count from 1: whoever draws 0 adds up sizes instead.
 //
 // The loop begins without the code for chunks that are added by value, and goes on with it (`kMixed`) from
 // the first such chunk on: were it called from within the loop, registers would be kept in memory across
@@ -30,10 +30,11 @@ class SumLoop {
   }
 
   // From a chunk that is added by value on.
-  __device__ void go_on(u32 chunk, u32 next, u32 after_next, u32 slot, bool has_exact) {
+  __device__ void go_on(u32 chunk, u32 next, u32 after_next, u32 slot, bool has_exact,
+                        const ParkedChunk& parked) {
     slot_ = slot;
     has_exact_ = has_exact;
-    write_by_values(chunk, next);
+    write_by_values(chunk, next, parked);
     slot_ ^= 1;
     run(next, after_next);
   }
@@ -47,28 +48,35 @@ class SumLoop {
       u32 after_next;
       const bool is_written = step(chunk, next, after_next);
       if (!is_written) {
-        finish_copies();
-        if constexpr (!kMixed) return go_on_mixed(call_, room_, chunk, next, after_next, slot_, has_exact_);
-        write_by_values(chunk, next);
+        const ParkedChunk parked = park();
+        if constexpr (!kMixed)
+          return go_on_mixed(call_, room_, chunk, next, after_next, slot_, has_exact_, parked);
+        write_by_values(chunk, next, parked);
       }
       chunk = next;
       next = after_next;
     }
-    finish_copies();
-  }
-
-  // All that is under way.
-  __device__ void finish_copies() {
-    wait_for_copies();
     __syncthreads();
     copy_waiting();
     __syncthreads();
     tell_copied();
   }
 
+  // Makes room of what is under way.
+  __device__ ParkedChunk park() {
+    wait_for_copies();
+    if (waiting_ == kNone) return {kNone, 0};
+    const ParkedChunk parked{waiting_, waiting_words_};
+    for (u32 i = threadIdx.x; i < parked.words; i += kThreads)
+      call_.rooms[blockIdx.x].parked[i] = room_.out[i];
+    waiting_ = kNone;
+    return parked;
+  }
+
   __device__ static __noinline__ void go_on_mixed(const SumCall<T>& call, SumRoom<T>& room, u32 chunk,
-                                                  u32 next, u32 after_next, u32 slot, bool has_exact) {
-    SumLoop<T, kFlat, true>(call, room).go_on(chunk, next, after_next, slot, has_exact);
+                                                  u32 next, u32 after_next, u32 slot, bool has_exact,
+                                                  const ParkedChunk& parked) {
+    SumLoop<T, kFlat, true>(call, room).go_on(chunk, next, after_next, slot, has_exact, parked);
   }
 
   __device__ u32 chunks() const { return call_.to.grid.chunks; }
@@ -102,10 +110,24 @@ class SumLoop {
     if (i == 0) room_.boxes[slot] = kFlat ? flat_box(call_.to.grid, chunk) : call_.to.grid.box(chunk);
   }
 
-  __device__ void fetch(u32 chunk, u32 slot, u32 i) const {
+  // Beside the words that are worked on, or not yet.
+  __device__ void fetch(u32 chunk, u32 slot, u32 i) {
+    next_begin_ = next_end_ = 0;
+    is_late_ = false;
     if (chunk >= chunks()) return;
     const ChunkPlace place = room_.places[slot][i];
-    if (place.is_good) CodedWords<T>(operand(i), place).fetch(room_.stages[parity_]);
+    if (!place.is_good) return;
+    const CodedWords<T> coded(operand(i), place);
+    next_begin_ = end_ + coded.room() <= SumRoom<T>::kOperands ? end_ : 0;
+    next_end_ = next_begin_ + coded.room();
+    is_late_ = next_begin_ == 0 && next_end_ > begin_ && end_ != 0;
+    if (!is_late_) coded.fetch(room_.operands + next_begin_);
+  }
+  // When the words that were in the way have been read, and all threads have met since.
+  __device__ void fetch_late(u32 chunk, u32 slot, u32 i) {
+    if (!is_late_) return;
+    begin_ = end_ = 0;
+    fetch(chunk, slot, i);
   }
 
   // ---- A chunk. Tells whether it could be added as planes, and the number of the one after the next.
@@ -122,6 +144,10 @@ class SumLoop {
     u32 i = 0;
     for (; i < call_.count && good; ++i) {
       const ChunkPlace place = room_.places[slot_][i];
+      if (is_late_) __syncthreads();
+      fetch_late(chunk, slot_, i);
+      begin_ = next_begin_;
+      end_ = next_end_;
       wait_for_copies();
       note_sums_of(place, i);
       __syncthreads();
@@ -135,7 +161,7 @@ class SumLoop {
     }
     after_next = room_.next;
     planes.finish();
-    return good && write(chunk, head, sum);
+    return good && write(chunk, next, head, sum);
   }
 
   // The places of the next chunk, and the number of the one after it. Late, for they come from afar.
@@ -153,7 +179,7 @@ class SumLoop {
   __device__ void note_sums_of(const ChunkPlace& place, u32 i) const {
     const CodedWords<T> coded(operand(i), place);
     if (place.is_good && !coded.has_none_of_warp())
-      note_sums(coded.sum(room_.stages[parity_]), room_.sums);
+      note_sums(coded.sum(room_.operands + begin_), room_.sums);
     else if (lane_id() == 0)
       room_.sums[threadIdx.x / 32] = WordSums{};
   }
@@ -164,14 +190,13 @@ class SumLoop {
     const DeviceBox& box = room_.boxes[slot_];
     const CodedWords<T> coded(operand(i), place);
     const u32 raw_words = box.count * static_cast<u32>(sizeof(T) / 4);
-    CodedBlock block(room_.stages[parity_] + coded.shift(), place.words, box.blocks(), box.valid(threadIdx.x),
-                     call_.to.fill.is_declared != 0, room_.block);
+    CodedBlock block(room_.operands + begin_ + coded.shift(), place.words, box.blocks(),
+                     box.valid(threadIdx.x), call_.to.fill.is_declared != 0, room_.block);
     bool good = place.is_good && !place.is_raw && place.words <= raw_words && call_.is_plain != 0;
     if (good)
       good = block.read_head();
     else
       __syncthreads();
-    parity_ ^= 1;
     if (i + 1 < call_.count)
       fetch(chunk, slot_, i + 1);
     else
@@ -179,22 +204,34 @@ class SumLoop {
     has_exact_ = good && block.has_exact();
     if (!good || has_exact_) return false;
     const i32 factor = call_.operands[i].factor;
+    const u32 own_order = i == 0 ? block.orders().x : head.orders.x;
     head.add(block.orders(), block.range(), factor, i == 0);
-    if (head.differ || head.may_overflow() || !block.read_masks(sizeof(T) / 4)) return false;
+    if (head.differ || head.may_overflow() || own_order > block.orders().x + 1) return false;
+    if (!block.read_masks(sizeof(T) / 4)) return false;
+    for (u32 order = own_order; order < head.orders.x; ++order) planes.raise(behind(), room_.lasts);
     planes.add(block, factor == 1 ? 0 : ~0u);
+    if (block.orders().x < own_order) planes.raise_term(block, factor == 1 ? 0 : ~0u, behind(), room_.lasts);
     return true;
+  }
+
+  // Positions of the block that have one in front of them in their row.
+  __device__ u32 behind() const {
+    const DeviceBox& box = room_.boxes[slot_];
+    const u32 starts = kFlat || box.is_row() ? static_cast<u32>(threadIdx.x == 0) : box.row_starts(threadIdx.x);
+    return box.valid(threadIdx.x) & ~starts;
   }
 
   // ---- The result
 
   // Whether it is smaller than its values.
-  __device__ bool write(u32 chunk, const SumHead& head, const SumBlock& block) {
+  __device__ bool write(u32 chunk, u32 next, const SumHead& head, const SumBlock& block) {
     const DeviceBox& box = room_.boxes[slot_];
     copy_waiting();
     SumWriter writer(box, room_.writer);
     writer.measure(block);
     __syncthreads();
     tell_copied();
+    fetch_late(next, slot_ ^ 1, 0);
     writer.place(head.orders, sizeof(T));
     if (writer.is_raw()) return false;
     waiting_ = chunk;
@@ -224,20 +261,24 @@ class SumLoop {
   }
 
   // Once more, alone.
-  __device__ void write_by_values(u32 chunk, u32 next) {
-    write_values(call_, room_, chunk, slot_, has_exact_);
+  __device__ void write_by_values(u32 chunk, u32 next, const ParkedChunk& parked) {
+    write_values(call_, room_, chunk, slot_, has_exact_, parked);
+    begin_ = end_ = 0;
     fetch(next, slot_ ^ 1, 0);
   }
   __device__ static __noinline__ void write_values(const SumCall<T>& call, SumRoom<T>& room, u32 chunk,
-                                                   u32 slot, bool has_exact) {
-    ValueSum<T, kFlat>(call, room, room.boxes[slot], chunk, slot).write(has_exact);
+                                                   u32 slot, bool has_exact, const ParkedChunk& parked) {
+    ValueSum<T, kFlat>(call, room, room.boxes[slot], chunk, slot, parked).write(has_exact);
     __syncthreads();
   }
 
   const SumCall<T>& call_;
   SumRoom<T>& room_;
   const i32 shift_;
-  u32 slot_ = 0, parity_ = 0;
+  u32 slot_ = 0;
+  u32 begin_ = 0, end_ = 0;            // of the words that are worked on, in room.operands
+  u32 next_begin_ = 0, next_end_ = 0;  // of those that are being fetched
+  bool is_late_ = false;               // they wait for room
   bool has_exact_ = false;                                    // why planes do not do
   u32 waiting_ = kNone, waiting_words_ = 0, copied_ = kNone;  // chunks
   u64 seen_ = 0;                                              // of the waiting one's place, in lane 0
@@ -245,7 +286,7 @@ class SumLoop {
 
 // CTAs of a multiprocessor.
 template <class T>
-inline constexpr unsigned kSummingCtas = sizeof(T) == 4 ? 4 : 3;
+inline constexpr unsigned kSummingCtas = sizeof(T) == 4 ? 6 : 5;
 static_assert(kSummingCtas<float> * (sizeof(SumRoom<float>) + kSharedOfSystem) <= kSharedMemory);
 static_assert(kSummingCtas<double> * (sizeof(SumRoom<double>) + kSharedOfSystem) <= kSharedMemory);
 

@@ -6,11 +6,17 @@
 
 namespace homz::homcomp::device {
 
+// A chunk of the result in ValueRoom: it waits there for its place, not in the way of this one.
+struct ParkedChunk {
+  u32 chunk, words;  // 0: none
+};
+
 template <class T, bool kFlat>
 class ValueSum {
  public:
-  // `slot`: of the places. Nothing is being fetched to the stages, and room.out is free.
-  __device__ ValueSum(const SumCall<T>& call, SumRoom<T>& room, const DeviceBox& box, u32 chunk, u32 slot)
+  // `slot`: of the places. Nothing is being fetched, and room.out is free.
+  __device__ ValueSum(const SumCall<T>& call, SumRoom<T>& room, const DeviceBox& box, u32 chunk, u32 slot,
+                      const ParkedChunk& parked)
       : call_(call),
         room_(room),
         box_(box),
@@ -19,6 +25,7 @@ class ValueSum {
         chunk_(chunk),
         slot_(slot),
         valid_(box.valid(threadIdx.x)),
+        parked_(parked),
         head_(linear_.shift) {}
 
   // `has_exact`: some operand is known to have values without quanta.
@@ -105,9 +112,9 @@ class ValueSum {
   // The words of an operand's chunk to shared memory, and their sums, the first time.
   __device__ void fetch(const CodedWords<T>& coded, u32 i) {
     __syncthreads();  // of what was there before
-    coded.fetch(room_.stages[0]);
+    coded.fetch(room_.operands);
     wait_for_copies();
-    if (!has_sums_) note_sums(coded.sum(room_.stages[0]), room_.sums);
+    if (!has_sums_) note_sums(coded.sum(room_.operands), room_.sums);
     __syncthreads();
     if (threadIdx.x == 0 && !has_sums_) tell_sums(room_.sums, operand(i).chunk_sums + chunk_);
   }
@@ -136,7 +143,7 @@ class ValueSum {
     const ChunkPlace place = room_.places[slot_][i];
     const CodedWords<T> coded(operand(i), place);
     fetch(coded, i);
-    CodedBlock block(room_.stages[0] + coded.shift(), place.words, box_.blocks(), valid_,
+    CodedBlock block(room_.operands + coded.shift(), place.words, box_.blocks(), valid_,
                      call_.to.fill.is_declared != 0, room_.block);
     if (!block.read_head() || !block.read_masks(kOfValue)) return false;
     block_.fill |= block.fill();
@@ -254,19 +261,24 @@ class ValueSum {
     __syncthreads();
   }
 
-  // Tells the size of a chunk, and copies it.
+  // Nobody who waits for this chunk's size waits for the place of the parked one.
   __device__ void publish_size(u32 words, bool is_raw) const {
-    if (threadIdx.x != 0) return;
-    *call_.to.tables.size(chunk_) = static_cast<std::uint16_t>(is_raw ? 0 : words);
-    publish(call_.to.places + chunk_, kSized | words);
+    if (threadIdx.x == 0) {
+      *call_.to.tables.size(chunk_) = static_cast<std::uint16_t>(is_raw ? 0 : words);
+      publish(call_.to.places + chunk_, kSized | words);
+    }
+    if (parked_.words == 0) return;
+    SumCopy copy = copy_of(parked_.chunk);
+    copy.copy(own_.parked, parked_.words);
+    tell(copy, parked_.chunk);
   }
-  __device__ SumCopy copy_of() const {
-    return SumCopy(call_.to.tables, call_.to.places + chunk_, 0);
+  __device__ SumCopy copy_of(u32 chunk) const {
+    return SumCopy(call_.to.tables, call_.to.places + chunk, 0);
   }
-  __device__ void tell(const SumCopy& copy) const {
+  __device__ void tell(const SumCopy& copy, u32 chunk) const {
     copy.note(room_.sums_out);
     __syncthreads();
-    if (threadIdx.x == 0) tell_sums(room_.sums_out, call_.to.chunk_sums + chunk_);
+    if (threadIdx.x == 0) tell_sums(room_.sums_out, call_.to.chunk_sums + chunk);
     __syncthreads();
   }
   __device__ void note_order_matters() const {
@@ -277,22 +289,22 @@ class ValueSum {
     publish_size(writer.words(), false);
     writer.write(block_, head_.orders, range_, room_.out);
     __syncthreads();
-    SumCopy copy = copy_of();
+    SumCopy copy = copy_of(chunk_);
     const u32 words = writer.words_without_values();
     copy.copy(room_.out, words);
     u32 at = words + writer.exact_before() * kOfValue;
     for (u32 bits = block_.exact; bits != 0; bits &= bits - 1, at += kOfValue)
       copy.put_value(at, value(static_cast<u32>(__ffs(static_cast<int>(bits)) - 1)));
-    tell(copy);
+    tell(copy, chunk_);
     if (writer.exact() != 0) note_order_matters();
   }
 
   __device__ void write_raw() {
     publish_size(box_.count * kOfValue, true);
-    SumCopy copy = copy_of();
+    SumCopy copy = copy_of(chunk_);
     for (u32 k = 0; k < kBlock; ++k)
       if ((valid_ >> k & 1) != 0) copy.put_value((kBlock * threadIdx.x + k) * kOfValue, value(k));
-    tell(copy);
+    tell(copy, chunk_);
     note_order_matters();
   }
 
@@ -313,6 +325,7 @@ class ValueSum {
   const DeviceLinear<T> linear_;
   ValueRoom<T>& own_;
   const u32 chunk_, slot_, valid_;
+  const ParkedChunk parked_;
   SumHead head_;
   SumBlock block_;
   u32 range_ = 0, wanted_ = 0;  // values, a mask
