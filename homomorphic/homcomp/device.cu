@@ -19,6 +19,7 @@ struct SumScratch {
   u64* places;
   WordSums* sums_of_result;
   WordSums* sums_of_operands;
+  u64* places_of_operands;
   CallState* call;
   SumState<T>* state;
   SumOperand<T>* operands;
@@ -28,6 +29,7 @@ struct SumScratch {
       : places(arena.take<u64>(layout.chunks)),
         sums_of_result(arena.take<WordSums>(layout.chunks)),
         sums_of_operands(arena.take<WordSums>(layout.chunks * count)),
+        places_of_operands(arena.take<u64>(layout.chunks * count)),
         call(arena.take<CallState>(1)),
         state(arena.take<SumState<T>>(1)),
         operands(arena.take<SumOperand<T>>(count)),
@@ -140,6 +142,7 @@ SumCall<T> call_of(const Encoding& encoding, const Grid& grid, const Layout& lay
   call.to.encoded = &combined->encoded;
   call.to.most = ~u64{0};  // no payload is too large
   call.operands = own.operands;
+  call.places = own.places_of_operands;
   call.state = own.state;
   call.rooms = own.rooms;
   call.count = static_cast<u32>(combination.factors.size());
@@ -168,8 +171,8 @@ Status enqueue(const SumCall<T>& call, const SumSources<T>& sources, SumOperand<
                const Layout& layout, Combined* combined, Exec exec) {
   HOMZ_ASSIGN(const Offer offer, (homcomp::offer<T, kFlat>()));
   const auto groups = static_cast<unsigned>(ceil_div<std::uint64_t>(layout.groups, kWarps));
-  const auto clearing = static_cast<unsigned>(std::clamp<std::uint64_t>(layout.chunks / 4096, 1, 256));
-  HOMZ_TRY(launch(prepare_sum<T>, clearing, 1024, 0, exec.stream, false, call, sources, operands));
+  const auto preparing = static_cast<unsigned>(std::clamp<std::uint64_t>(layout.groups * call.count / 32, 1, 264));
+  HOMZ_TRY(launch(prepare_sum<T>, preparing, 1024, 0, exec.stream, false, call, sources, operands));
   HOMZ_TRY(launch(sum_chunks<T, kFlat>, ctas_of(layout, offer), kThreads, sizeof(SumRoom<T>), exec.stream,
                   offer.chains, call));
   HOMZ_TRY(launch(finish_encode<T>, groups, kThreads, 0, exec.stream, offer.chains, call.to));

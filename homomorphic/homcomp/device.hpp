@@ -10,7 +10,7 @@
 namespace homz::homcomp {
 
 #if HOMZ_CUDA
-// Scratch: 32 bytes a chunk of the result, 16 a chunk of each operand, and up to 64 KiB for each chunk that
+// Scratch: 24 bytes a chunk of the result, 24 a chunk of each operand, and up to 84 KiB for each chunk that
 // the device works on at once.
 Result<Footprint> combine_footprint_on_device(const Encoding& encoding, const Plan& plan,
                                               std::size_t operands);

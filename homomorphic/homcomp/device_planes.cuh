@@ -41,8 +41,6 @@ class DevicePlaneSum {
   // `sum`: holds the planes meanwhile.
   __device__ explicit DevicePlaneSum(SumBlock& sum) : sum_(sum) {
     sum.fill = sum.exact = 0;
-#pragma unroll
-    for (u32& plane : sum.planes) plane = 0;
   }
 
   // `flip`: all ones to subtract, else 0.

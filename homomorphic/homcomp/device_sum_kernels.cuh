@@ -23,7 +23,7 @@ class SumLoop {
     u32 chunk = first_ticket();
     if (chunk == kAdder) return add_up();
     if (chunk >= chunks()) return;
-    for (u32 i = threadIdx.x / 32; i < call_.count; i += kWarps) note_place(ask(chunk, i), chunk, 0, i);
+    note_places(ask(chunk), chunk, 0);
     const u32 next = first_ticket();
     fetch(chunk, 0, 0);
     run(chunk, next);
@@ -41,6 +41,11 @@ class SumLoop {
 
  private:
   static constexpr u32 kAdder = ~0u, kNone = ~0u;
+
+  struct Words {  // of operands, in room.operands
+    u32 begin = 0, middle = 0, end = 0, operands = 0;
+    __device__ u32 first(u32 k) const { return k == 0 ? begin : middle; }
+  };
 
   // To the last chunk.
   __device__ void run(u32 chunk, u32 next) {
@@ -98,66 +103,68 @@ class SumLoop {
 
   // ---- What comes next
 
-  __device__ PlaceQuery<T> ask(u32 chunk, u32 i) const {
-    PlaceQuery<T> query(operand(i));
-    query.ask(chunk);
-    return query;
+  // A thread an operand.
+  __device__ u64 ask(u32 chunk) const {
+    return threadIdx.x < call_.count && chunk < chunks()
+               ? call_.places[threadIdx.x * u64{chunks()} + chunk]
+               : 0;
   }
-  __device__ void note_place(const PlaceQuery<T>& query, u32 chunk, u32 slot, u32 i) const {
-    const ChunkPlace place = query.place();
-    if (lane_id() != 0) return;
-    room_.places[slot][i] = place;
-    if (i == 0) room_.boxes[slot] = kFlat ? flat_box(call_.to.grid, chunk) : call_.to.grid.box(chunk);
+  __device__ void note_places(u64 asked, u32 chunk, u32 slot) const {
+    if (threadIdx.x < call_.count) room_.places[slot][threadIdx.x] = asked;
+    if (threadIdx.x == kThreads - 1 && chunk < chunks())
+      room_.boxes[slot] = kFlat ? flat_box(call_.to.grid, chunk) : call_.to.grid.box(chunk);
   }
 
-  // Beside the words that are worked on, or not yet.
+  __device__ CodedWords<T> coded_words(u32 slot, u32 i) const {
+    return CodedWords<T>(operand(i), unpack_place(room_.places[slot][i]));
+  }
+  __device__ u32 room_for(u32 slot, u32 i) const {
+    return (room_.places[slot][i] & 1) == 0 ? 0 : coded_words(slot, i).room();
+  }
+
+  // Operands from the i-th on: beside the words that are worked on, or not yet.
   __device__ void fetch(u32 chunk, u32 slot, u32 i) {
-    next_begin_ = next_end_ = 0;
+    next_ = Words{};
     is_late_ = false;
     if (chunk >= chunks()) return;
-    const ChunkPlace place = room_.places[slot][i];
-    if (!place.is_good) return;
-    const CodedWords<T> coded(operand(i), place);
-    next_begin_ = end_ + coded.room() <= SumRoom<T>::kOperands ? end_ : 0;
-    next_end_ = next_begin_ + coded.room();
-    is_late_ = next_begin_ == 0 && next_end_ > begin_ && end_ != 0;
-    if (!is_late_) coded.fetch(room_.operands + next_begin_);
+    const u32 first = room_for(slot, i), second = i + 1 < call_.count ? room_for(slot, i + 1) : 0;
+    const bool are_two = i + 1 < call_.count && first + second <= SumRoom<T>::kOperands;
+    const u32 room = first + (are_two ? second : 0);
+    const u32 begin = words_.end + room <= SumRoom<T>::kOperands ? words_.end : 0;
+    next_ = {begin, begin + first, begin + room, are_two ? 2u : 1u};
+    is_late_ = begin == 0 && words_.end != 0 && room > words_.begin;
+    if (is_late_) return;
+    if (first != 0) coded_words(slot, i).fetch(room_.operands + begin);
+    if (are_two && second != 0) coded_words(slot, i + 1).fetch(room_.operands + begin + first);
   }
   // When the words that were in the way have been read, and all threads have met since.
   __device__ void fetch_late(u32 chunk, u32 slot, u32 i) {
     if (!is_late_) return;
-    begin_ = end_ = 0;
+    words_ = Words{};
     fetch(chunk, slot, i);
   }
 
   // ---- A chunk. Tells whether it could be added as planes, and the number of the one after the next.
   __device__ bool step(u32 chunk, u32 next, u32& after_next) {
-    const u32 warp = threadIdx.x / 32;
-    const bool is_asked = next < chunks() && warp < call_.count;
-    PlaceQuery<T> query(operand(is_asked ? warp : 0));
-    if (is_asked) query.ask(next);
+    const u64 asked = ask(next);
     const u32 drawn = threadIdx.x == 0 ? draw_ticket() : 0;
     SumBlock sum;
     DevicePlaneSum planes(sum);
     SumHead head(shift_);
     bool good = true;
-    u32 i = 0;
-    for (; i < call_.count && good; ++i) {
-      const ChunkPlace place = room_.places[slot_][i];
+    for (u32 i = 0; i < call_.count && good; i += words_.operands) {
       if (is_late_) __syncthreads();
       fetch_late(chunk, slot_, i);
-      begin_ = next_begin_;
-      end_ = next_end_;
+      words_ = next_;
       wait_for_copies();
-      note_sums_of(place, i);
+#pragma unroll
+      for (u32 k = 0; k < kTogether; ++k)
+        if (k < words_.operands) note_sums_of(i + k, k);
       __syncthreads();
-      if (i + 1 == call_.count) tell_next(query, is_asked, next, drawn);
-      if (threadIdx.x == 0) tell_sums(room_.sums, operand(i).chunk_sums + chunk);
-      good = add_operand(chunk, next, place, i, head, planes);
-    }
-    if (i < call_.count) {
-      tell_next(query, is_asked, next, drawn);
-      __syncthreads();
+      if (i == 0) tell_next(asked, next, drawn);
+      if (lane_id() == 0 && threadIdx.x / 32 < words_.operands)
+        tell_sums(room_.sums[threadIdx.x / 32], operand(i + threadIdx.x / 32).chunk_sums + chunk);
+      good = add_operands(chunk, next, i, head, planes);
     }
     after_next = room_.next;
     planes.finish();
@@ -165,53 +172,72 @@ class SumLoop {
   }
 
   // The places of the next chunk, and the number of the one after it. Late, for they come from afar.
-  __device__ void tell_next(const PlaceQuery<T>& query, bool is_asked, u32 next, u32 drawn) {
-    if (is_asked) note_next(query, next);
+  __device__ void tell_next(u64 asked, u32 next, u32 drawn) {
+    note_places(asked, next, slot_ ^ 1);
     if (threadIdx.x == 0) room_.next = drawn;
     if (waiting_ != kNone && lane_id() == 0) seen_ = observe(call_.to.places + waiting_);
   }
-  __device__ void note_next(const PlaceQuery<T>& query, u32 next) const {
-    const u32 warp = threadIdx.x / 32;
-    note_place(query, next, slot_ ^ 1, warp);
-    for (u32 i = warp + kWarps; i < call_.count; i += kWarps) note_place(ask(next, i), next, slot_ ^ 1, i);
+
+  __device__ void note_sums_of(u32 i, u32 k) const {
+    const CodedWords<T> coded = coded_words(slot_, i);
+    if ((room_.places[slot_][i] & 1) != 0 && !coded.has_none_of_warp())
+      note_sums(coded.sum(room_.operands + words_.first(k)), room_.sums[k]);
+    else if (lane_id() == 0)
+      room_.sums[k][threadIdx.x / 32] = WordSums{};
   }
 
-  __device__ void note_sums_of(const ChunkPlace& place, u32 i) const {
-    const CodedWords<T> coded(operand(i), place);
-    if (place.is_good && !coded.has_none_of_warp())
-      note_sums(coded.sum(room_.operands + begin_), room_.sums);
-    else if (lane_id() == 0)
-      room_.sums[threadIdx.x / 32] = WordSums{};
+  __device__ CodedBlock block_of(u32 i, u32 k) const {
+    const DeviceBox& box = room_.boxes[slot_];
+    const u32 shift = coded_words(slot_, i).shift(), words = unpack_place(room_.places[slot_][i]).words;
+    return CodedBlock(room_.operands + words_.first(k) + shift, words, box.blocks(), box.valid(threadIdx.x),
+                      call_.to.fill.is_declared != 0, room_.blocks[k]);
+  }
+  // Whether it may be a coded chunk.
+  __device__ bool is_coded(u32 i) const {
+    const ChunkPlace place = unpack_place(room_.places[slot_][i]);
+    return place.is_good && !place.is_raw &&
+           place.words <= room_.boxes[slot_].count * static_cast<u32>(sizeof(T) / 4);
   }
 
   // Whether planes do so far. What comes next is fetched meanwhile.
-  __device__ bool add_operand(u32 chunk, u32 next, const ChunkPlace& place, u32 i, SumHead& head,
-                              DevicePlaneSum& planes) {
-    const DeviceBox& box = room_.boxes[slot_];
-    const CodedWords<T> coded(operand(i), place);
-    const u32 raw_words = box.count * static_cast<u32>(sizeof(T) / 4);
-    CodedBlock block(room_.operands + begin_ + coded.shift(), place.words, box.blocks(),
-                     box.valid(threadIdx.x), call_.to.fill.is_declared != 0, room_.block);
-    bool good = place.is_good && !place.is_raw && place.words <= raw_words && call_.is_plain != 0;
-    if (good)
-      good = block.read_head();
-    else
-      __syncthreads();
-    if (i + 1 < call_.count)
-      fetch(chunk, slot_, i + 1);
+  __device__ bool add_operands(u32 chunk, u32 next, u32 i, SumHead& head, DevicePlaneSum& planes) {
+    const bool are_two = words_.operands == kTogether;
+    CodedBlock blocks[kTogether] = {block_of(i, 0), block_of(are_two ? i + 1 : i, are_two ? 1 : 0)};
+    bool good = call_.is_plain != 0 && is_coded(i) && (!are_two || is_coded(i + 1));
+    if (good) blocks[0].begin_head();
+    if (good && are_two) blocks[1].begin_head();
+    __syncthreads();
+    if (i + words_.operands < call_.count)
+      fetch(chunk, slot_, i + words_.operands);
     else
       fetch(next, slot_ ^ 1, 0);
-    has_exact_ = good && block.has_exact();
-    if (!good || has_exact_) return false;
-    const i32 factor = call_.operands[i].factor;
-    const u32 own_order = i == 0 ? block.orders().x : head.orders.x;
-    head.add(block.orders(), block.range(), factor, i == 0);
-    if (head.differ || head.may_overflow() || own_order > block.orders().x + 1) return false;
-    if (!block.read_masks(sizeof(T) / 4)) return false;
-    for (u32 order = own_order; order < head.orders.x; ++order) planes.raise(behind(), room_.lasts);
-    planes.add(block, factor == 1 ? 0 : ~0u);
-    if (block.orders().x < own_order) planes.raise_term(block, factor == 1 ? 0 : ~0u, behind(), room_.lasts);
+    has_exact_ = false;
+    if (!good || !take_head(blocks[0], i, head) || (are_two && !take_head(blocks[1], i + 1, head)))
+      return false;
+    blocks[0].begin_masks();
+    if (are_two) blocks[1].begin_masks();
+    if (blocks[0].has_shared_parts() || (are_two && blocks[1].has_shared_parts())) __syncthreads();
+    good = blocks[0].finish_masks(sizeof(T) / 4);
+    if (are_two) good = blocks[1].finish_masks(sizeof(T) / 4) && good;
+    if (!good) return false;
+    add(blocks[0], i, planes);
+    if (are_two) add(blocks[1], i + 1, planes);
     return true;
+  }
+
+  __device__ bool take_head(CodedBlock& block, u32 i, SumHead& head) {
+    if (!block.finish_head()) return false;
+    has_exact_ |= block.has_exact();
+    head.add(block.orders(), block.range(), call_.operands[i].factor, i == 0);
+    return !has_exact_ && !head.differ && !head.may_overflow();
+  }
+
+  __device__ void add(const CodedBlock& block, u32 i, DevicePlaneSum& planes) {
+    const u32 flip = call_.operands[i].factor == 1 ? 0 : ~0u, order = block.orders().x;
+    if (i == 0) order_ = order;
+    for (; order_ < order; ++order_) planes.raise(behind(), room_.lasts);
+    planes.add(block, flip);
+    if (order < order_) planes.raise_term(block, flip, behind(), room_.lasts);
   }
 
   // Positions of the block that have one in front of them in their row.
@@ -263,7 +289,7 @@ class SumLoop {
   // Once more, alone.
   __device__ void write_by_values(u32 chunk, u32 next, const ParkedChunk& parked) {
     write_values(call_, room_, chunk, slot_, has_exact_, parked);
-    begin_ = end_ = 0;
+    words_ = Words{};
     fetch(next, slot_ ^ 1, 0);
   }
   __device__ static __noinline__ void write_values(const SumCall<T>& call, SumRoom<T>& room, u32 chunk,
@@ -276,9 +302,9 @@ class SumLoop {
   SumRoom<T>& room_;
   const i32 shift_;
   u32 slot_ = 0;
-  u32 begin_ = 0, end_ = 0;            // of the words that are worked on, in room.operands
-  u32 next_begin_ = 0, next_end_ = 0;  // of those that are being fetched
-  bool is_late_ = false;               // they wait for room
+  Words words_, next_;    // those that are worked on, and those that are being fetched
+  bool is_late_ = false;  // the latter wait for room
+  u32 order_ = 0;         // along x, of the sum
   bool has_exact_ = false;                                    // why planes do not do
   u32 waiting_ = kNone, waiting_words_ = 0, copied_ = kNone;  // chunks
   u64 seen_ = 0;                                              // of the waiting one's place, in lane 0
@@ -286,7 +312,7 @@ class SumLoop {
 
 // CTAs of a multiprocessor.
 template <class T>
-inline constexpr unsigned kSummingCtas = sizeof(T) == 4 ? 6 : 5;
+inline constexpr unsigned kSummingCtas = 4;
 static_assert(kSummingCtas<float> * (sizeof(SumRoom<float>) + kSharedOfSystem) <= kSharedMemory);
 static_assert(kSummingCtas<double> * (sizeof(SumRoom<double>) + kSharedOfSystem) <= kSharedMemory);
 
@@ -332,6 +358,46 @@ __device__ inline u32 find_linear(const SumSources<T>& sources, SumState<T>& sta
   return is_in_range && is_sound && scaled_step <= kMost<T> ? 0 : kBeyondRange;
 }
 
+// Where the chunks of a group stand, by one warp.
+template <class T>
+__device__ inline void find_places(const DecodeCall<T>& call, u64 group, u64* places) {
+  const Tables& tables = call.tables;
+  const u64 start = tables.row(group)[0],
+            end = group + 1 < tables.groups ? tables.row(group + 1)[0] : call.words;
+  const u32 begin = static_cast<u32>(group * kGroup), chunks = tables.chunks_of(group);
+  u32 sizes[2], words[2], up_to[2];
+#pragma unroll
+  for (u32 k = 0; k < 2; ++k) {
+    const u32 i = 32 * k + lane_id();
+    sizes[k] = i < chunks ? *tables.size(begin + i) : 0;
+    words[k] = i < chunks ? PlaceQuery<T>::words_of(call.grid, begin + i, sizes[k]) : 0;
+    up_to[k] = sums_up_to(words[k]);
+  }
+  up_to[1] += __shfl_sync(kAllLanes, up_to[0], 31);
+  const u32 all = __shfl_sync(kAllLanes, up_to[1], 31);
+  const bool is_good =
+      start <= end && end <= call.words && all == end - start && (group != 0 || start == 0);
+#pragma unroll
+  for (u32 k = 0; k < 2; ++k)
+    if (32 * k + lane_id() < chunks)
+      places[begin + 32 * k + lane_id()] =
+          pack_place({start + up_to[k] - words[k], words[k], sizes[k] == 0, is_good});
+}
+
+template <class T>
+__device__ inline DecodeCall<T> operand_of(const SumCall<T>& call, const SumSources<T>& sources, u32 i) {
+  Tables tables = sources.tables;
+  tables.payload = const_cast<std::byte*>(sources.sources[i].payload);
+  return {.grid = call.to.grid,
+          .fill = call.to.fill,
+          .tables = tables,
+          .data = nullptr,
+          .words = sources.sources[i].words,
+          .chunk_sums = sources.chunk_sums + i * call.to.tables.chunks,
+          .sums = nullptr,
+          .fault = nullptr};
+}
+
 template <class T>
 __global__ void __launch_bounds__(1024)
     prepare_sum(const __grid_constant__ SumCall<T> call, const __grid_constant__ SumSources<T> sources,
@@ -339,18 +405,14 @@ __global__ void __launch_bounds__(1024)
   let_next_start();
   const u64 first = blockIdx.x * u64{blockDim.x} + threadIdx.x, stride = gridDim.x * u64{blockDim.x};
   for (u64 i = first; i < call.to.tables.chunks; i += stride) call.to.places[i] = 0;
+  const u64 groups = call.to.tables.groups;
+  for (u64 n = first / 32; n < groups * call.count; n += stride / 32) {
+    const u32 i = static_cast<u32>(n / groups);
+    find_places(operand_of(call, sources, i), n - i * groups, call.places + i * call.to.tables.chunks);
+  }
   if (blockIdx.x != 0) return;
   for (u32 i = threadIdx.x; i < call.count; i += blockDim.x) {
-    Tables tables = sources.tables;
-    tables.payload = const_cast<std::byte*>(sources.sources[i].payload);
-    operands[i].from = {.grid = call.to.grid,
-                        .fill = call.to.fill,
-                        .tables = tables,
-                        .data = nullptr,
-                        .words = sources.sources[i].words,
-                        .chunk_sums = sources.chunk_sums + i * call.to.tables.chunks,
-                        .sums = nullptr,
-                        .fault = nullptr};
+    operands[i].from = operand_of(call, sources, i);
     operands[i].factor = sources.sources[i].factor;
   }
   if (threadIdx.x != 0) return;

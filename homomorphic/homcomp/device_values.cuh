@@ -69,7 +69,7 @@ class ValueSum {
   __device__ bool inspect() {
     bool good = true;
     for (u32 i = 0; i < call_.count; ++i) {
-      const ChunkPlace place = room_.places[slot_][i];
+      const ChunkPlace place = place_of(i);
       if (!place.is_good || place.words > box_.count * kOfValue) {
         good = false;
       } else if (place.is_raw) {
@@ -94,7 +94,7 @@ class ValueSum {
     if (with_quanta_)
       for (u32 i = 0; i < kBlock; ++i) quantum(i) = 0;
     for (u32 i = 0; i < call_.count; ++i) {
-      const bool good = room_.places[slot_][i].is_raw ? add_raw(i) : add_coded(i, sum);
+      const bool good = place_of(i).is_raw ? add_raw(i) : add_coded(i, sum);
       if (!good) {
         if (threadIdx.x == 0) operand(i).chunk_sums[chunk_].sum = kWrong;
         return false;
@@ -108,19 +108,22 @@ class ValueSum {
   __device__ const DecodeCall<T>& operand(u32 i) const {
     return call_.operands[i].from;
   }
+  __device__ ChunkPlace place_of(u32 i) const {
+    return unpack_place(room_.places[slot_][i]);
+  }
 
   // The words of an operand's chunk to shared memory, and their sums, the first time.
   __device__ void fetch(const CodedWords<T>& coded, u32 i) {
     __syncthreads();  // of what was there before
     coded.fetch(room_.operands);
     wait_for_copies();
-    if (!has_sums_) note_sums(coded.sum(room_.operands), room_.sums);
+    if (!has_sums_) note_sums(coded.sum(room_.operands), room_.sums[0]);
     __syncthreads();
-    if (threadIdx.x == 0 && !has_sums_) tell_sums(room_.sums, operand(i).chunk_sums + chunk_);
+    if (threadIdx.x == 0 && !has_sums_) tell_sums(room_.sums[0], operand(i).chunk_sums + chunk_);
   }
 
   __device__ bool add_raw(u32 i) {
-    const CodedWords<T> coded(operand(i), room_.places[slot_][i]);
+    const CodedWords<T> coded(operand(i), place_of(i));
     fetch(coded, i);
     const FillValue<T> fill = call_.to.fill;
     for (u32 k = 0; k < kBlock; ++k) {
@@ -140,11 +143,11 @@ class ValueSum {
   }
 
   __device__ bool add_coded(u32 i, u32 (&sum)[kBlock]) {
-    const ChunkPlace place = room_.places[slot_][i];
+    const ChunkPlace place = place_of(i);
     const CodedWords<T> coded(operand(i), place);
     fetch(coded, i);
     CodedBlock block(room_.operands + coded.shift(), place.words, box_.blocks(), valid_,
-                     call_.to.fill.is_declared != 0, room_.block);
+                     call_.to.fill.is_declared != 0, room_.blocks[0]);
     if (!block.read_head() || !block.read_masks(kOfValue)) return false;
     block_.fill |= block.fill();
     block_.exact |= block.exact();
@@ -312,7 +315,7 @@ class ValueSum {
   __device__ void write_nothing() {
     publish_size(box_.count * kOfValue, true);
     for (u32 i = threadIdx.x; i < call_.count; i += kThreads) {
-      const ChunkPlace place = room_.places[slot_][i];
+      const ChunkPlace place = place_of(i);
       if (!place.is_good || place.words > box_.count * kOfValue) operand(i).chunk_sums[chunk_].sum = kWrong;
     }
     if (threadIdx.x == 0) atomicOr(&call_.state->faults, static_cast<u32>(kDamaged));
