@@ -28,11 +28,9 @@ class CodedBlock {
 
   __device__ void begin_head() {
     const u32 first = coded_[0], flags = first & 0xff, top = first >> 16;
-    range_ = first >> 8 & 0xff;
     bool good = flags < 2 * ChunkHead::kElseFill && (flags & ChunkHead::kOrderX) != 3 &&
-                range_ <= ChunkHead::kMaxRange && top >> (blocks_ + 7) / 8 == 0;
+                (first >> 8 & 0xff) <= ChunkHead::kMaxRange && top >> (blocks_ + 7) / 8 == 0;
     const bool has_base = (flags & ChunkHead::kHasBase) != 0;
-    orders_ = orders_of(flags, has_base ? coded_[1] : 0);
     const u32 bitmaps = has_base ? 2 : 1, codes_at = 4 * bitmaps + count_bits(top);
     const u32 group = threadIdx.x / 8;
     const bool is_there = (top >> group & 1) != 0;
@@ -65,9 +63,10 @@ class CodedBlock {
     bytes_before_ = before >> 16;
     sparse_at_ = head_words_ + (parts.all & 0xffff);
     magnitude_bytes_ = parts.all >> 16;
-    has_exact_ = (flags & 2) != 0;
-    has_masks_ = (flags & 4) != 0;
-    return (flags & 1) == 0 && sparse_at_ + (magnitude_bytes_ + 3) / 4 <= words_;
+    has_exact_ = (flags & kExacts) != 0;
+    has_masks_ = (flags & kMasks) != 0;
+    widest_ = flags < 8 ? 2 : flags >> 31 != 0 ? 32 : bit_width(flags) - 1;
+    return (flags & kWrong) == 0 && sparse_at_ + (magnitude_bytes_ + 3) / 4 <= words_;
   }
 
   __device__ void begin_masks() {
@@ -78,9 +77,7 @@ class CodedBlock {
     if (is_sparse(static_cast<std::uint8_t>(code_))) plane_ = spread(bits_at(8 * bytes_before_));
     share_signs(good);
   }
-  __device__ bool has_shared_parts() const {
-    return has_masks_ || magnitude_bytes_ != 0;
-  }
+  __device__ bool has_shared_parts() const { return has_masks_ || magnitude_bytes_ != 0; }
   __device__ bool finish_masks(u32 value_words) {
     if (!has_shared_parts()) {
       take_dense();
@@ -93,9 +90,13 @@ class CodedBlock {
 
   // ---- The chunk
 
-  __device__ const Orders& orders() const { return orders_; }
-  __device__ u32 range() const { return range_; }
+  __device__ Orders orders() const {
+    return orders_of(coded_[0] & 0xff, (coded_[0] & ChunkHead::kHasBase) != 0 ? coded_[1] : 0);
+  }
+  __device__ u32 range() const { return coded_[0] >> 8 & 0xff; }
+  __device__ u32 widest() const { return widest_; }  // at least the width of each block
   __device__ bool has_exact() const { return has_exact_; }
+  __device__ bool has_masks() const { return has_masks_; }
   __device__ u32 values_at() const { return values_at_; }  // words in front of the exact values
 
   // ---- The block
@@ -115,6 +116,8 @@ class CodedBlock {
   }
 
  private:
+  enum Flags : u32 { kWrong = 1, kExacts = 2, kMasks = 4 };  // and bit w from 3 on: a width, or 32
+
   // Reads anywhere in the head's largest extent stay within shared memory; what is behind the chunk's end is
   // found out afterwards.
   __device__ u32 byte_at(u32 at) const {
@@ -140,14 +143,12 @@ class CodedBlock {
     if (!good) own = 0;
     const u32 up_to = sums_up_to(own);
     words_before_ = up_to - own;
-    const u32 wrong = __ballot_sync(kAllLanes, !good),
-              exact = __ballot_sync(kAllLanes, (code_ & kExactMask) != 0),
-              masks = __ballot_sync(kAllLanes, code_ >= kAllFill);
-    if (lane_id() == 31) {
-      room_.totals[warp].parts = up_to;
-      room_.totals[warp].flags = static_cast<u32>(wrong != 0) | static_cast<u32>(exact != 0) << 1 |
-                                 static_cast<u32>(masks != 0) << 2;
-    }
+    u32 flags = dense && form > kDense + 2 ? 1u << (form < kDense + 31 ? form - kDense : 31) : 0;
+    if (!good) flags |= kWrong;
+    if ((code_ & kExactMask) != 0) flags |= kExacts;
+    if (code_ >= kAllFill) flags |= kMasks;
+    flags = __reduce_or_sync(kAllLanes, flags);
+    if (lane_id() == 31) room_.totals[warp] = {up_to, flags};
   }
 
   __device__ bool take_masks() {
@@ -207,8 +208,7 @@ class CodedBlock {
   const bool has_fill_;
   BlockRoom& room_;
   const u32* at_;  // the planes of a dense block, its signs in front
-  Orders orders_;
-  u32 range_, code_, head_words_, words_before_, bytes_before_, sparse_at_, magnitude_bytes_;
+  u32 widest_, code_, head_words_, words_before_, bytes_before_, sparse_at_, magnitude_bytes_;
   u32 width_, fill_, exact_, plane_, signs_, values_at_ = 0, values_before_ = 0;
   bool has_exact_, has_masks_;
 };

@@ -41,7 +41,8 @@ template <class T>
 struct ValueRoom {
   long long quanta[kChunk];  // values while operands are added to them; those of a thread lie kThreads apart
   T values[kChunk];
-  u32 parked[kCodedRoom<T>];  // a chunk of the result that does not know its place yet
+  u32 parked[kCodedRoom<T>];    // a chunk of the result that does not know its place yet
+  u32 local[Stage<T>::kWords];  // a chunk of local values
 };
 
 inline constexpr u32 kTogether = 2;  // operands that are read at once
@@ -61,8 +62,9 @@ struct SumCall {
   u64* places;  // packed, of all chunks of the first operand, and so on
   SumState<T>* state;
   ValueRoom<T>* rooms;  // one a CTA
-  u32 count;            // operands
-  u32 is_plain;         // all factors are 1 or -1
+  T* decoded;           // what the result decodes to, or null
+  u32 count, streams;   // operands; the last one may be local values
+  bool is_plain;        // all factors are 1 or -1
 
   __device__ DeviceBox box(u32 chunk) const { return to.grid.box(chunk); }
 };
@@ -89,21 +91,27 @@ struct alignas(16) BlockRoom {  // of CodedBlock
   u32 signs[kWarps];  // of sparse blocks, from bit 16 on exact values; or kWrong
 };
 
-struct alignas(16) WriterRoom {  // of SumWriter
-  u32 parts[kWarps];            // words, from bit 13 on sparse magnitude bytes, from bit 23 on codes
-  u32 signs[kWarps];            // of sparse blocks, from bit 16 on exact values
-  u32 top[kWarps];              // groups of blocks with codes
+struct alignas(16) WriterRoom {         // of SumWriter
+  u32 parts[kWarps];                    // words, from bit 13 on sparse magnitude bytes, from bit 23 on codes
+  u32 signs[kWarps];                    // of sparse blocks, from bit 16 on exact values
+  u32 top[kWarps];                      // groups of blocks with codes
   u32 coded[kWarps], all_fill[kWarps];  // masks of blocks: with a code other than zero, with that of all fill
 };
+
+// CTAs of a multiprocessor: with more, registers are kept in memory, which costs what they gain.
+inline constexpr unsigned kSummingCtas = 4;
 
 template <class T>
 struct SumRoom {  // shared memory
   // Chunks of operands: those that are worked on and, if there is room, the next ones.
-  static constexpr unsigned kOperands = sizeof(T) == 4 ? 9600 : 8800;
+  static constexpr unsigned kOperands =
+      (kSharedMemory / kSummingCtas - kSharedOfSystem - 4096) / 16 * 4 - kCodedRoom<T>;
+  static_assert(kOperands >= kCodedRoom<T> && kOperands % 4 == 0);
   alignas(128) u32 operands[kOperands];
   // The chunk of the result until it knows its place; where values are needed, quanta in front of it.
   alignas(128) u32 out[kCodedRoom<T>];
   u64 places[2][kMostOperands];  // of this chunk and the next
+  CodedWords<T> words[2][kMostOperands];
   DeviceBox boxes[2];
   BlockRoom blocks[kTogether];
   WriterRoom writer;
@@ -112,6 +120,8 @@ struct SumRoom {  // shared memory
   u32 reach[kWarps], lasts[kWarps];
   u32 next;
 };
+static_assert(kSummingCtas * (sizeof(SumRoom<float>) + kSharedOfSystem) <= kSharedMemory);
+static_assert(kSummingCtas * (sizeof(SumRoom<double>) + kSharedOfSystem) <= kSharedMemory);
 static_assert(kCodedRoom<float> >= kChunk);  // quanta lie as those of f32, whatever the type
 
 // The orders, the base and the bit width of the quanta of a sum, from the heads of its operands.

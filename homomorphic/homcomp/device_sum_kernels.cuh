@@ -1,5 +1,4 @@
-// The kernels of a linear combination: what follows from the step; the chunks, a CTA each; behind those of
-// encoding that write the tables, the checksums of the operands.
+// The kernel of a linear combination: a CTA a chunk.
 #pragma once
 
 #include "homomorphic/homcomp/device_values.cuh"
@@ -10,12 +9,13 @@ namespace homz::homcomp::device {
 // before it is worked on if there is room for both; a chunk of the result goes to its place when the next one
 // is complete. Tickets count from 1: whoever draws 0 adds up sizes instead.
 //
-// The loop begins without the code for chunks that are added by value, and goes on with it (`kMixed`) from
-// the first such chunk on: were it called from within the loop, registers would be kept in memory across
-// that.
+// The loop begins without the code for chunks that are added by value, and with few planes. It goes on with
+// all there is (`kMixed`) from the first chunk on that needs it: registers that are kept in memory cost more.
 template <class T, bool kFlat, bool kMixed>
 class SumLoop {
  public:
+  static constexpr u32 kPlanes = kMixed ? kBlock : 20;
+
   __device__ SumLoop(const SumCall<T>& call, SumRoom<T>& room)
       : call_(call), room_(room), shift_(call.state->linear.shift) {}
 
@@ -105,21 +105,18 @@ class SumLoop {
 
   // A thread an operand.
   __device__ u64 ask(u32 chunk) const {
-    return threadIdx.x < call_.count && chunk < chunks()
-               ? call_.places[threadIdx.x * u64{chunks()} + chunk]
-               : 0;
+    return threadIdx.x < call_.count && chunk < chunks() ? call_.places[threadIdx.x * u64{chunks()} + chunk]
+                                                         : 0;
   }
   __device__ void note_places(u64 asked, u32 chunk, u32 slot) const {
-    if (threadIdx.x < call_.count) room_.places[slot][threadIdx.x] = asked;
-    if (threadIdx.x == kThreads - 1 && chunk < chunks())
+    const u32 i = threadIdx.x;
+    if (i < call_.count) {
+      const ChunkPlace place = unpack_place(asked);
+      room_.places[slot][i] = asked;
+      room_.words[slot][i] = place.is_good ? CodedWords<T>(operand(i), place) : CodedWords<T>();
+    }
+    if (i == kThreads - 1 && chunk < chunks())
       room_.boxes[slot] = kFlat ? flat_box(call_.to.grid, chunk) : call_.to.grid.box(chunk);
-  }
-
-  __device__ CodedWords<T> coded_words(u32 slot, u32 i) const {
-    return CodedWords<T>(operand(i), unpack_place(room_.places[slot][i]));
-  }
-  __device__ u32 room_for(u32 slot, u32 i) const {
-    return (room_.places[slot][i] & 1) == 0 ? 0 : coded_words(slot, i).room();
   }
 
   // Operands from the i-th on: beside the words that are worked on, or not yet.
@@ -127,15 +124,16 @@ class SumLoop {
     next_ = Words{};
     is_late_ = false;
     if (chunk >= chunks()) return;
-    const u32 first = room_for(slot, i), second = i + 1 < call_.count ? room_for(slot, i + 1) : 0;
+    const CodedWords<T>* const words = room_.words[slot] + i;
+    const u32 first = words[0].room(), second = i + 1 < call_.count ? words[1].room() : 0;
     const bool are_two = i + 1 < call_.count && first + second <= SumRoom<T>::kOperands;
     const u32 room = first + (are_two ? second : 0);
     const u32 begin = words_.end + room <= SumRoom<T>::kOperands ? words_.end : 0;
     next_ = {begin, begin + first, begin + room, are_two ? 2u : 1u};
     is_late_ = begin == 0 && words_.end != 0 && room > words_.begin;
     if (is_late_) return;
-    if (first != 0) coded_words(slot, i).fetch(room_.operands + begin);
-    if (are_two && second != 0) coded_words(slot, i + 1).fetch(room_.operands + begin + first);
+    words[0].fetch(room_.operands + begin);
+    if (are_two) words[1].fetch(room_.operands + begin + first);
   }
   // When the words that were in the way have been read, and all threads have met since.
   __device__ void fetch_late(u32 chunk, u32 slot, u32 i) {
@@ -148,8 +146,8 @@ class SumLoop {
   __device__ bool step(u32 chunk, u32 next, u32& after_next) {
     const u64 asked = ask(next);
     const u32 drawn = threadIdx.x == 0 ? draw_ticket() : 0;
-    SumBlock sum;
-    DevicePlaneSum planes(sum);
+    SumBlock<kPlanes> sum;
+    DevicePlaneSum<kPlanes> planes(sum);
     SumHead head(shift_);
     bool good = true;
     for (u32 i = 0; i < call_.count && good; i += words_.operands) {
@@ -179,8 +177,8 @@ class SumLoop {
   }
 
   __device__ void note_sums_of(u32 i, u32 k) const {
-    const CodedWords<T> coded = coded_words(slot_, i);
-    if ((room_.places[slot_][i] & 1) != 0 && !coded.has_none_of_warp())
+    const CodedWords<T>& coded = room_.words[slot_][i];
+    if (!coded.has_none_of_warp())
       note_sums(coded.sum(room_.operands + words_.first(k)), room_.sums[k]);
     else if (lane_id() == 0)
       room_.sums[k][threadIdx.x / 32] = WordSums{};
@@ -188,9 +186,9 @@ class SumLoop {
 
   __device__ CodedBlock block_of(u32 i, u32 k) const {
     const DeviceBox& box = room_.boxes[slot_];
-    const u32 shift = coded_words(slot_, i).shift(), words = unpack_place(room_.places[slot_][i]).words;
-    return CodedBlock(room_.operands + words_.first(k) + shift, words, box.blocks(), box.valid(threadIdx.x),
-                      call_.to.fill.is_declared != 0, room_.blocks[k]);
+    const CodedWords<T>& coded = room_.words[slot_][i];
+    return CodedBlock(room_.operands + words_.first(k) + coded.shift(), coded.words(), box.blocks(),
+                      box.valid(threadIdx.x), call_.to.fill.is_declared != 0, room_.blocks[k]);
   }
   // Whether it may be a coded chunk.
   __device__ bool is_coded(u32 i) const {
@@ -200,7 +198,7 @@ class SumLoop {
   }
 
   // Whether planes do so far. What comes next is fetched meanwhile.
-  __device__ bool add_operands(u32 chunk, u32 next, u32 i, SumHead& head, DevicePlaneSum& planes) {
+  __device__ bool add_operands(u32 chunk, u32 next, u32 i, SumHead& head, DevicePlaneSum<kPlanes>& planes) {
     const bool are_two = words_.operands == kTogether;
     CodedBlock blocks[kTogether] = {block_of(i, 0), block_of(are_two ? i + 1 : i, are_two ? 1 : 0)};
     bool good = call_.is_plain != 0 && is_coded(i) && (!are_two || is_coded(i + 1));
@@ -219,10 +217,7 @@ class SumLoop {
     if (blocks[0].has_shared_parts() || (are_two && blocks[1].has_shared_parts())) __syncthreads();
     good = blocks[0].finish_masks(sizeof(T) / 4);
     if (are_two) good = blocks[1].finish_masks(sizeof(T) / 4) && good;
-    if (!good) return false;
-    add(blocks[0], i, planes);
-    if (are_two) add(blocks[1], i + 1, planes);
-    return true;
+    return good && add(blocks[0], i, planes) && (!are_two || add(blocks[1], i + 1, planes));
   }
 
   __device__ bool take_head(CodedBlock& block, u32 i, SumHead& head) {
@@ -232,25 +227,29 @@ class SumLoop {
     return !has_exact_ && !head.differ && !head.may_overflow();
   }
 
-  __device__ void add(const CodedBlock& block, u32 i, DevicePlaneSum& planes) {
+  __device__ bool add(const CodedBlock& block, u32 i, DevicePlaneSum<kPlanes>& planes) {
     const u32 flip = call_.operands[i].factor == 1 ? 0 : ~0u, order = block.orders().x;
     if (i == 0) order_ = order;
+    const bool is_lower = order < order_;
+    if (!planes.has_room(is_lower ? 0 : order - order_, block.widest() + is_lower)) return false;
     for (; order_ < order; ++order_) planes.raise(behind(), room_.lasts);
     planes.add(block, flip);
-    if (order < order_) planes.raise_term(block, flip, behind(), room_.lasts);
+    if (is_lower) planes.raise_term(block, flip, behind(), room_.lasts);
+    return true;
   }
 
   // Positions of the block that have one in front of them in their row.
   __device__ u32 behind() const {
     const DeviceBox& box = room_.boxes[slot_];
-    const u32 starts = kFlat || box.is_row() ? static_cast<u32>(threadIdx.x == 0) : box.row_starts(threadIdx.x);
+    const u32 starts =
+        kFlat || box.is_row() ? static_cast<u32>(threadIdx.x == 0) : box.row_starts(threadIdx.x);
     return box.valid(threadIdx.x) & ~starts;
   }
 
   // ---- The result
 
   // Whether it is smaller than its values.
-  __device__ bool write(u32 chunk, u32 next, const SumHead& head, const SumBlock& block) {
+  __device__ bool write(u32 chunk, u32 next, const SumHead& head, const SumBlock<kPlanes>& block) {
     const DeviceBox& box = room_.boxes[slot_];
     copy_waiting();
     SumWriter writer(box, room_.writer);
@@ -302,161 +301,21 @@ class SumLoop {
   SumRoom<T>& room_;
   const i32 shift_;
   u32 slot_ = 0;
-  Words words_, next_;    // those that are worked on, and those that are being fetched
-  bool is_late_ = false;  // the latter wait for room
-  u32 order_ = 0;         // along x, of the sum
-  bool has_exact_ = false;                                    // why planes do not do
+  Words words_, next_;      // those that are worked on, and those that are being fetched
+  bool is_late_ = false;    // the latter wait for room
+  u32 order_ = 0;           // along x, of the sum
+  bool has_exact_ = false;  // why planes do not do
   u32 waiting_ = kNone, waiting_words_ = 0, copied_ = kNone;  // chunks
   u64 seen_ = 0;                                              // of the waiting one's place, in lane 0
 };
 
-// CTAs of a multiprocessor.
-template <class T>
-inline constexpr unsigned kSummingCtas = 4;
-static_assert(kSummingCtas<float> * (sizeof(SumRoom<float>) + kSharedOfSystem) <= kSharedMemory);
-static_assert(kSummingCtas<double> * (sizeof(SumRoom<double>) + kSharedOfSystem) <= kSharedMemory);
-
 template <class T, bool kFlat>
-__global__ void __launch_bounds__(kThreads, kSummingCtas<T>)
+__global__ void __launch_bounds__(kThreads, kSummingCtas)
     sum_chunks(const __grid_constant__ SumCall<T> call) {
   extern __shared__ uint4 memory[];
   let_next_start();
   wait_for_last();
   SumLoop<T, kFlat, false>(call, *reinterpret_cast<SumRoom<T>*>(memory)).run();
-}
-
-// ---- In front of it
-
-struct SumSource {
-  const std::byte* payload;
-  u64 words;  // of all chunk data
-  i32 factor;
-};
-template <class T>
-struct SumSources {
-  SumSource sources[kMostOperands];
-  Tables tables;         // of any of them, but for its payload
-  WordSums* chunk_sums;  // of all
-  double shift, scale;
-};
-
-// What follows from the step: linear_of() of engine.cpp. Tells what is wrong.
-template <class T>
-__device__ inline u32 find_linear(const SumSources<T>& sources, SumState<T>& state) {
-  const double step = value_of<double>(*reinterpret_cast<const u64*>(sources.sources[0].payload));
-  const double scaled = step * sources.scale, quanta = sources.shift / step;
-  const bool is_in_range = quanta < kQuantumLimit && quanta > -kQuantumLimit;
-  const T scaled_step = static_cast<T>(scaled);
-  state.linear.shift = is_in_range ? round_to_even(quanta) : 0;
-  state.linear.shift_value = static_cast<T>(sources.shift);
-  state.linear.scale = static_cast<T>(sources.scale);
-  state.linear.step = static_cast<T>(step);
-  state.linear.scaled_step = scaled_step;
-  const double missed = sources.shift - static_cast<double>(state.linear.shift) * step;
-  state.missed = missed < 0 ? -missed : missed;
-  const bool is_sound = sources.scale == 1 || scaled_step >= std::numeric_limits<T>::min();
-  return is_in_range && is_sound && scaled_step <= kMost<T> ? 0 : kBeyondRange;
-}
-
-// Where the chunks of a group stand, by one warp.
-template <class T>
-__device__ inline void find_places(const DecodeCall<T>& call, u64 group, u64* places) {
-  const Tables& tables = call.tables;
-  const u64 start = tables.row(group)[0],
-            end = group + 1 < tables.groups ? tables.row(group + 1)[0] : call.words;
-  const u32 begin = static_cast<u32>(group * kGroup), chunks = tables.chunks_of(group);
-  u32 sizes[2], words[2], up_to[2];
-#pragma unroll
-  for (u32 k = 0; k < 2; ++k) {
-    const u32 i = 32 * k + lane_id();
-    sizes[k] = i < chunks ? *tables.size(begin + i) : 0;
-    words[k] = i < chunks ? PlaceQuery<T>::words_of(call.grid, begin + i, sizes[k]) : 0;
-    up_to[k] = sums_up_to(words[k]);
-  }
-  up_to[1] += __shfl_sync(kAllLanes, up_to[0], 31);
-  const u32 all = __shfl_sync(kAllLanes, up_to[1], 31);
-  const bool is_good =
-      start <= end && end <= call.words && all == end - start && (group != 0 || start == 0);
-#pragma unroll
-  for (u32 k = 0; k < 2; ++k)
-    if (32 * k + lane_id() < chunks)
-      places[begin + 32 * k + lane_id()] =
-          pack_place({start + up_to[k] - words[k], words[k], sizes[k] == 0, is_good});
-}
-
-template <class T>
-__device__ inline DecodeCall<T> operand_of(const SumCall<T>& call, const SumSources<T>& sources, u32 i) {
-  Tables tables = sources.tables;
-  tables.payload = const_cast<std::byte*>(sources.sources[i].payload);
-  return {.grid = call.to.grid,
-          .fill = call.to.fill,
-          .tables = tables,
-          .data = nullptr,
-          .words = sources.sources[i].words,
-          .chunk_sums = sources.chunk_sums + i * call.to.tables.chunks,
-          .sums = nullptr,
-          .fault = nullptr};
-}
-
-template <class T>
-__global__ void __launch_bounds__(1024)
-    prepare_sum(const __grid_constant__ SumCall<T> call, const __grid_constant__ SumSources<T> sources,
-                SumOperand<T>* operands) {
-  let_next_start();
-  const u64 first = blockIdx.x * u64{blockDim.x} + threadIdx.x, stride = gridDim.x * u64{blockDim.x};
-  for (u64 i = first; i < call.to.tables.chunks; i += stride) call.to.places[i] = 0;
-  const u64 groups = call.to.tables.groups;
-  for (u64 n = first / 32; n < groups * call.count; n += stride / 32) {
-    const u32 i = static_cast<u32>(n / groups);
-    find_places(operand_of(call, sources, i), n - i * groups, call.places + i * call.to.tables.chunks);
-  }
-  if (blockIdx.x != 0) return;
-  for (u32 i = threadIdx.x; i < call.count; i += blockDim.x) {
-    operands[i].from = operand_of(call, sources, i);
-    operands[i].factor = sources.sources[i].factor;
-  }
-  if (threadIdx.x != 0) return;
-  *call.to.call = CallState{};
-  SumState<T>& state = *call.state;
-  state.faults = find_linear(sources, state);
-  state.order_matters = state.verified = 0;
-  call.to.call->step_bits = bits_of(static_cast<double>(state.linear.scaled_step));
-}
-
-// ---- Behind it: the groups of all operands, those of one a row of CTAs. Whoever is last tells the verdict.
-
-template <class T>
-__device__ inline bool has_first_step(const SumCall<T>& call, u32 i) {
-  const auto step = [&](u32 k) {
-    return *reinterpret_cast<const u64*>(call.operands[k].from.tables.payload);
-  };
-  return step(i) == step(0);
-}
-
-template <class T>
-__global__ void __launch_bounds__(kThreads)
-    verify_sum(const __grid_constant__ SumCall<T> call, Combined* combined, u32* fault) {
-  wait_for_last();
-  const DecodeCall<T>& from = call.operands[blockIdx.y].from;
-  u32 faults = 0;
-  const u64 group = (blockIdx.x - 1) * u64{kWarps} + threadIdx.x / 32;
-  if (blockIdx.x == 0)
-    faults = (is_front_good(from) ? 0 : kDamaged) | (has_first_step(call, blockIdx.y) ? 0 : kStepsDiffer);
-  else if (group < from.tables.groups)
-    faults = is_group_good(from, group) ? 0 : kDamaged;
-  SumState<T>& state = *call.state;
-  if (faults != 0 && lane_id() == 0) atomicOr(&state.faults, faults);
-  __threadfence();
-  __syncthreads();
-  if (threadIdx.x != 0 || atomicAdd(&state.verified, 1) + 1 != gridDim.x * gridDim.y) return;
-  faults = atomicOr(&state.faults, 0);
-  combined->order_matters = state.order_matters != 0;
-  combined->missed = state.missed;
-  if (fault == nullptr) return;
-  *fault = static_cast<u32>((faults & kDamaged) != 0       ? Code::corrupt_stream
-                            : (faults & kStepsDiffer) != 0 ? Code::invalid_argument
-                            : (faults & kBeyondRange) != 0 ? Code::unsupported
-                                                           : Code::ok);
 }
 
 }  // namespace homz::homcomp::device

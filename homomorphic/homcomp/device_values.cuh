@@ -6,6 +6,27 @@
 
 namespace homz::homcomp::device {
 
+// Residuals become quanta. `stage`: shared, where quanta lie as those of `Layout`. All threads meet in it.
+template <class Layout, bool kFlat>
+__device__ inline void sum_up(const Orders& orders, const DeviceBox& box, RowEnd* ends, u32* stage,
+                              u32 (&v)[kBlock]) {
+  const bool lines = (orders.y | orders.z) != 0;
+  const u32 base = static_cast<u32>(orders.base), front = lines ? 0 : base;
+  RowSums<kFlat> sums{box, ends};
+  if (orders.x == 0) __syncthreads();
+  if (orders.x == 1) sums.template add<1>(v, front);
+  if (orders.x == 2) sums.template add<2>(v, front);
+  if (lines ? kFlat : orders.x == 0)  // in one row, base is all that there is in front along y and z
+#pragma unroll
+    for (u32& number : v) number += base;
+  if (kFlat || !lines) return;
+  store_quanta<Layout>(stage, threadIdx.x, v);
+  __syncthreads();
+  if (orders.y != 0) sum_lines<Layout>(stage, box, box.rows, box.row, orders.z != 0 ? 0 : base);
+  if (orders.z != 0) sum_lines<Layout>(stage, box, box.planes, box.plane(), base);
+  load_quanta<Layout>(stage, threadIdx.x, v);
+}
+
 // A chunk of the result in ValueRoom: it waits there for its place, not in the way of this one.
 struct ParkedChunk {
   u32 chunk, words;  // 0: none
@@ -44,6 +65,7 @@ class ValueSum {
     if (!good) return write_nothing();
     range_ = head_.may_overflow() ? 0 : head_.range();
     if (wanted_ != 0 || with_quanta_) finish_values();
+    if (call_.decoded != nullptr) decode(sum);
     if (any_raw_) return write_raw();
     SumWriter writer(box_, room_.writer);
     make_block(sum);
@@ -155,31 +177,12 @@ class ValueSum {
     if (only_masks_) return true;
     u32 v[kBlock];
     block.read_residuals(v);
-    sum_up(block.orders(), v);
+    sum_up<float, kFlat>(block.orders(), box_, room_.ends, room_.out, v);
     const auto factor = static_cast<u32>(call_.operands[i].factor);
 #pragma unroll
     for (u32 k = 0; k < kBlock; ++k) sum[k] += factor * v[k];
     if (wanted_ != 0) add_values(i, block, coded.from(), v);
     return true;
-  }
-
-  // Residuals become quanta.
-  __device__ void sum_up(const Orders& orders, u32 (&v)[kBlock]) {
-    const bool lines = (orders.y | orders.z) != 0;
-    const u32 base = static_cast<u32>(orders.base), front = lines ? 0 : base;
-    RowSums<kFlat> sums{box_, room_.ends};
-    if (orders.x == 0) __syncthreads();
-    if (orders.x == 1) sums.template add<1>(v, front);
-    if (orders.x == 2) sums.template add<2>(v, front);
-    if (lines ? kFlat : orders.x == 0)  // in one row, base is all that there is in front along y and z
-#pragma unroll
-      for (u32& number : v) number += base;
-    if (kFlat || !lines) return;
-    store_quanta<float>(room_.out, threadIdx.x, v);
-    __syncthreads();
-    if (orders.y != 0) sum_lines<float>(room_.out, box_, box_.rows, box_.row, orders.z != 0 ? 0 : base);
-    if (orders.z != 0) sum_lines<float>(room_.out, box_, box_.planes, box_.plane(), base);
-    load_quanta<float>(room_.out, threadIdx.x, v);
   }
 
   // ---- Values
@@ -244,6 +247,17 @@ class ValueSum {
     reach = 0;
     for (u32 w = 0; w < kWarps; ++w) reach |= room_.reach[w];
     range_ = bit_width(reach);
+  }
+
+  __device__ void decode(const u32 (&sum)[kBlock]) const {
+#pragma unroll
+    for (u32 k = 0; k < kBlock; ++k) {
+      if ((valid_ >> k & 1) == 0) continue;
+      T x = restore(static_cast<i32>(sum[k] + static_cast<u32>(linear_.shift)), linear_.scaled_step);
+      if (with_quanta_ || (block_.exact >> k & 1) != 0) x = value(k);
+      if ((block_.fill >> k & 1) != 0) x = value_of<T>(call_.to.fill.bits);
+      call_.decoded[box_.position(kBlock * threadIdx.x + k)] = x;
+    }
   }
 
   // ---- The result
@@ -330,7 +344,7 @@ class ValueSum {
   const u32 chunk_, slot_, valid_;
   const ParkedChunk parked_;
   SumHead head_;
-  SumBlock block_;
+  SumBlock<kBlock> block_;
   u32 range_ = 0, wanted_ = 0;  // values, a mask
   bool any_raw_ = false, has_exact_ = false, with_quanta_ = false;
   bool only_masks_ = false, has_sums_ = false;

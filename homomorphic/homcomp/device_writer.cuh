@@ -11,7 +11,8 @@ class SumWriter {
       : count_(box.count), blocks_(box.blocks()), valid_(box.valid(threadIdx.x)), room_(room) {}
 
   // The parts of the warp's blocks. All threads meet between it and place().
-  __device__ void measure(const SumBlock& block) {
+  template <u32 kPlanes>
+  __device__ void measure(const SumBlock<kPlanes>& block) {
     plane_ = block.width == 1 ? block.planes[0] : 0;
     code_ = block.width == 0   ? kZero
             : block.width == 1 ? bytes_in_use(plane_)
@@ -75,7 +76,8 @@ class SumWriter {
   __device__ u32 exact_before() const { return exact_before_; }  // of blocks in front
 
   // All but the exact values. The chunk is complete when all threads have met.
-  __device__ void write(const SumBlock& block, const Orders& orders, u32 range, u32* to) const {
+  template <u32 kPlanes>
+  __device__ void write(const SumBlock<kPlanes>& block, const Orders& orders, u32 range, u32* to) const {
     if (sparse_words_ != 0) {
       for (u32 i = threadIdx.x; i < sparse_words_; i += kThreads) to[main_words_ + i] = 0;
       __syncthreads();
@@ -92,7 +94,7 @@ class SumWriter {
     }
     if (block.width > 1) *at = block.signs;
 #pragma unroll
-    for (u32 k = 0; k < kBlock; ++k) {
+    for (u32 k = 0; k < kPlanes; ++k) {
       if (k >= block.most) break;
       if (block.width > 1 && k < block.width) at[1 + k] = block.planes[k];
     }
@@ -108,9 +110,9 @@ class SumWriter {
     const u32 warp = threadIdx.x / 32, lane = lane_id();
     const u32 left = blocks_ > 32 * lane ? blocks_ - 32 * lane : 0;
     const u32 blocks = lane >= kWarps || left == 0 ? 0 : left >= 32 ? ~0u : (1u << left) - 1;
-    const u32 all_fill = lane < kWarps ? room_.all_fill[lane] : 0, own = lane < kWarps ? room_.coded[lane] : 0;
-    const u32 kinds =
-        __reduce_add_sync(kAllLanes, count_bits(all_fill) | count_bits(blocks & ~own) << 16);
+    const u32 all_fill = lane < kWarps ? room_.all_fill[lane] : 0,
+              own = lane < kWarps ? room_.coded[lane] : 0;
+    const u32 kinds = __reduce_add_sync(kAllLanes, count_bits(all_fill) | count_bits(blocks & ~own) << 16);
     is_else_fill_ = (kinds & 0xffff) > kinds >> 16;
     const u32 coded = is_else_fill_ ? blocks & ~all_fill : own;
     const u32 count = count_bits(coded);
