@@ -42,7 +42,7 @@ class AccumulateLoop : private EncodeLoop<T, kFlat> {
     if (first == 0) return this->add_up();
     u32 chunk = first - 1, next = ticket() - 1;
     if (chunk >= chunks()) return;
-    note(ask(chunk), chunk, 0, 0);
+    note(ask(chunk), chunk, 0);
     __syncthreads();
     load_both(chunk, 0);
     for (; chunk < chunks(); ++this->round_) {
@@ -75,10 +75,9 @@ class AccumulateLoop : private EncodeLoop<T, kFlat> {
   __device__ u64 ask(u32 chunk) const {  // in thread 0
     return threadIdx.x == 0 && chunk < chunks() ? call_.places[chunk] : 0;
   }
-  __device__ void note(u64 asked, u32 chunk, u32 slot, u32 drawn) const {
+  __device__ void note(u64 asked, u32 chunk, u32 slot) const {
     if (threadIdx.x == 0) {
       const ChunkPlace place = unpack_place(asked);
-      own_.after_next = drawn;
       own_.places[slot] = asked;
       own_.words[slot] = place.is_good ? CodedWords<T>(call_.operands[0].from, place) : CodedWords<T>();
     }
@@ -108,8 +107,11 @@ class AccumulateLoop : private EncodeLoop<T, kFlat> {
     note_sums_of(coded);
     encoder.meet();
     this->tell_copied();
-    note(asked, next, slot ^ 1, drawn);
-    if (threadIdx.x == 0) tell_sums(own_.sums, call_.operands[0].from.chunk_sums + chunk);
+    note(asked, next, slot ^ 1);
+    if (threadIdx.x == 0) {
+      own_.after_next = drawn;
+      tell_sums(own_.sums, call_.operands[0].from.chunk_sums + chunk);
+    }
     CodedBlock block(own_.coded + coded.shift(), coded.words(), box.blocks(), box.valid(threadIdx.x),
                      call_.to.fill.is_declared != 0, own_.block);
     block.begin_head();
@@ -217,7 +219,8 @@ class AccumulateLoop : private EncodeLoop<T, kFlat> {
     __syncthreads();
     const AccumulateLoop loop(call, room);
     loop.prepare();
-    loop.note(places[1], next, slot ^ 1, after_next);
+    loop.note(places[1], next, slot ^ 1);
+    if (threadIdx.x == 0) room.after_next = after_next;
     __syncthreads();
     loop.load_both(next, slot ^ 1);
   }

@@ -41,6 +41,7 @@ class SumLoop {
 
  private:
   static constexpr u32 kAdder = ~0u, kNone = ~0u;
+  static constexpr u32 kGap = 4;  // words: a reader of bits may look at one behind the last
 
   struct Words {  // of operands, in room.operands
     u32 begin = 0, middle = 0, end = 0, operands = 0;
@@ -128,7 +129,8 @@ class SumLoop {
     const u32 first = words[0].room(), second = i + 1 < call_.count ? words[1].room() : 0;
     const bool are_two = i + 1 < call_.count && first + second <= SumRoom<T>::kOperands;
     const u32 room = first + (are_two ? second : 0);
-    const u32 begin = words_.end + room <= SumRoom<T>::kOperands ? words_.end : 0;
+    const u32 behind = words_.end == 0 ? 0 : words_.end + kGap;
+    const u32 begin = behind + room <= SumRoom<T>::kOperands ? behind : 0;
     next_ = {begin, begin + first, begin + room, are_two ? 2u : 1u};
     is_late_ = begin == 0 && words_.end != 0 && room > words_.begin;
     if (is_late_) return;
