@@ -95,8 +95,8 @@ Status check_apart(const OpenStream& stream, ConstBytes data, ConstBytes result,
 Status require_host(Exec exec) {
   return exec.space == Space::host ? Status()
                                    : Status(Code::unsupported,
-                                            "on a GPU there are linear combinations in the "
-                                            "caller's memory only: use the host");
+                                            "on a GPU there are linear combinations, and a stream plus "
+                                            "values, in the caller's memory only: use the host");
 }
 
 Result<StreamFootprint> find_footprint(std::span<const OpenStream> operands, Exec exec) {
@@ -197,7 +197,6 @@ Status check_values(const Field& field, ConstBytes data, ConstBytes decoded, dou
 Status accumulate_into(const OpenStream& stream, ConstBytes data, double abs_error, Bytes result,
                        Bytes decoded, Bytes scratch, std::uint64_t* result_bytes, Exec exec) {
   HOMZ_TRY(check_arithmetic());
-  HOMZ_TRY(require_host(exec));
   HOMZ_TRY(verify({&stream, 1}, exec));
   HOMZ_ASSIGN(const StreamFootprint needed, find_footprint({&stream, 1}, exec));
   HOMZ_TRY(check_buffers(needed, {&stream, 1}, result, scratch, result_bytes));
@@ -208,13 +207,19 @@ Status accumulate_into(const OpenStream& stream, ConstBytes data, double abs_err
   Encoding encoding = encoding_of(stream.header);
   encoding.abs_error = abs_error;
   HOMZ_ASSIGN(const CodecParams params, arithmetic->params_of_result(stream, 1));
+  const double bound = add_up(stream.header.abs_error, abs_error);
+  if (!std::isfinite(bound)) return infinite_bound();
+  const Bytes payload = result.subspan(StreamHeader::kBytes, needed.stream_bytes - StreamHeader::kBytes);
+  if (exec.space == Space::device) {
+    Arena arena(scratch);
+    ResultLedger* const ledger = take_ledger(arena);
+    HOMZ_TRY(arithmetic->accumulate(encoding, stream, data, payload, decoded, arena.rest(), &ledger->combined,
+                                    device(exec.stream, &ledger->fault)));
+    return write_result({header_with(stream, params, bound), bound, 1}, ledger, result, result_bytes, exec);
+  }
   Combined combined;
-  HOMZ_TRY(
-      arithmetic->accumulate(encoding, stream, data,
-                             result.subspan(StreamHeader::kBytes, needed.stream_bytes - StreamHeader::kBytes),
-                             decoded, scratch, &combined, exec));
-  return finish(header_with(stream, params, add_up(stream.header.abs_error, abs_error)), combined, result,
-                result_bytes);
+  HOMZ_TRY(arithmetic->accumulate(encoding, stream, data, payload, decoded, scratch, &combined, exec));
+  return finish(header_with(stream, params, bound), combined, result, result_bytes);
 }
 
 template <class F>

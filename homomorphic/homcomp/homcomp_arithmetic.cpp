@@ -70,6 +70,9 @@ class HomcompArithmetic final : public CodecArithmetic {
   Status accumulate(const Encoding& encoding, const OpenStream& stream, ConstBytes data, Bytes payload,
                     Bytes decoded, Bytes scratch, Combined* combined, Exec exec) const override {
     HOMZ_ASSIGN(const homcomp::Plan plan, homcomp::plan_of(encoding));
+    if (exec.space == Space::device)
+      return homcomp::accumulate_on_device(encoding, plan, stream, data, payload, decoded, scratch, combined,
+                                           exec);
     return homcomp::accumulate(encoding, plan, homcomp::sum_kernels(), stream, data, payload, decoded,
                                scratch, combined, exec.threads);
   }
