@@ -238,25 +238,33 @@ class Mpi final : public Transport {
   std::vector<MPI_Status> statuses_;
 };
 
-// Whole vectors: any count, in stretches whose bytes implementations can count.
+// Whole vectors: any count, in stretches whose bytes implementations can count. A root's input in place is
+// copied first: MPICH 4.0 reduces in place to rank 0 only.
 Status Mpi::native_vector(Collective collective, ReduceOp op, Dtype dtype, ConstBytes in, Bytes out,
                           std::uint64_t count, int root) {
-  constexpr std::uint64_t kStretch = std::uint64_t{1} << 27;
-  const bool gives_result = collective != Collective::reduce || rank_ == root;
-  const bool in_place = gives_result && lies_in(in, out);
+  const bool is_reduce = collective == Collective::reduce;
+  const std::uint64_t stretch = std::uint64_t{1} << (is_reduce ? 22 : 27);
+  const bool in_place = lies_in(in, out), gives_result = !is_reduce || rank_ == root;
+  std::vector<std::byte> copy;
   std::uint64_t done = 0;
   do {
+    const auto some = static_cast<int>(std::min(stretch, count - done));
     const std::uint64_t first = done * size_of(dtype);
-    const auto some = static_cast<int>(std::min(kStretch, count - done));
-    const void* const from = in_place ? MPI_IN_PLACE : static_cast<const void*>(in.data() + first);
+    const void* from = in.data() + first;
     void* const to = gives_result ? out.data() + first : nullptr;
     int error = MPI_SUCCESS;
-    if (collective == Collective::bcast)
+    if (collective == Collective::bcast) {
       error = MPI_Bcast(to, some, type_of(dtype), root, comm_);
-    else if (collective == Collective::allreduce)
-      error = MPI_Allreduce(from, to, some, type_of(dtype), op_of(op), comm_);
-    else
+    } else if (collective == Collective::allreduce) {
+      error = MPI_Allreduce(in_place ? MPI_IN_PLACE : from, to, some, type_of(dtype), op_of(op), comm_);
+    } else {
+      if (in_place && gives_result) {
+        const ConstBytes own = in.subspan(first, static_cast<std::uint64_t>(some) * size_of(dtype));
+        copy.assign(own.begin(), own.end());
+        from = copy.data();
+      }
       error = MPI_Reduce(from, to, some, type_of(dtype), op_of(op), root, comm_);
+    }
     HOMZ_TRY(checked(to_string(collective), error));
     done += static_cast<std::uint64_t>(some);
   } while (done < count);

@@ -159,6 +159,7 @@ void errors_of_mpi_come_back() {
   expect(status.code() == Code::io && status.message().starts_with("MPI_Isend: MPI error"),
          "a send to nobody: " + status.message());
   if (ranks == 1) return;
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   const int next = (own_rank + 1) % ranks, last = (own_rank + ranks - 1) % ranks;
   expect_ok(transport->receive(Bytes(in).first(10), last, 1, &received), "receive");
   expect_ok(transport->send(out, nullptr, next, 1, &sent), "send");
@@ -170,6 +171,7 @@ void errors_of_mpi_come_back() {
   transport->abandon(&received);
   while (!sent.done && transport->poll().ok()) transport->yield();
   expect(sent.done, "a send beside an error");
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
 }
 
 void other_communicators_are_refused_by_name() {
