@@ -104,6 +104,12 @@ std::vector<Trial> plain_trials_of(const Settings& settings) {
   return trials;
 }
 
+// In units of the data; 0: nothing may be lost.
+double bound_of(const Settings& settings, double range) {
+  if (!settings.bound) return 0;
+  return settings.bound->mode == BoundMode::relative ? settings.bound->value * range : settings.bound->value;
+}
+
 Point point_of(const Settings& settings, const Trial& trial, std::uint64_t size, double bound) {
   Point point;
   point.size_bytes = size;
@@ -124,42 +130,32 @@ Point point_of(const Settings& settings, const Trial& trial, std::uint64_t size,
 
 }  // namespace
 
-Result<std::vector<Point>> measure(Communicator& communicator, const Settings& settings, std::uint64_t size) {
-  std::uint64_t count = 0;
-  Buffers buffers = make_buffers(settings, size, &count);
+Result<std::vector<Point>> measure(Communicator& communicator, Transport& plain_transport,
+                                   const Settings& settings, std::uint64_t size) {
+  Buffers buffers = make_buffers(settings, size);
   HOMZ_TRY(fill(settings, communicator.rank(), buffers.in));
-  double bound = 0;
-  if (settings.bound) {
-    const Range range = range_of_result(settings, buffers);
-    bound = settings.bound->mode == BoundMode::relative ? settings.bound->value * (range.max - range.min)
-                                                        : settings.bound->value;
-  }
+  HOMZ_ASSIGN(const Reference reference, Reference::make(plain_transport, settings, buffers));
+  const double bound = bound_of(settings, reference.range());
   std::vector<Trial> trials = trials_of(settings, bound), plain = plain_trials_of(settings);
-  std::vector<double> errors(trials.size(), 0);
-  std::vector<char> identical(trials.size(), 1);
-  std::vector<std::byte> moved;
-  for (unsigned i = 0; i < settings.warmup + settings.iterations; ++i) {
-    const bool counts = i >= settings.warmup;
-    for (Trial& trial : plain) {
+  std::vector<Point> points(trials.size());
+  const unsigned rounds = settings.warmup + settings.iterations;
+  for (unsigned round = 0; round < rounds; ++round) {
+    const auto run = [&](Trial& trial) -> Status {
       HOMZ_ASSIGN(const double seconds, time_once(communicator, settings, buffers, trial));
-      if (counts) trial.seconds.push_back(seconds);
-    }
-    const bool is_last = i + 1 == settings.warmup + settings.iterations;
-    if (is_last) moved = buffers.out;
+      if (round >= settings.warmup) trial.seconds.push_back(seconds);
+      return Status();
+    };
+    for (Trial& trial : plain) HOMZ_TRY(run(trial));
     for (std::size_t t = 0; t < trials.size(); ++t) {
-      HOMZ_ASSIGN(const double seconds, time_once(communicator, settings, buffers, trials[t]));
-      if (counts) trials[t].seconds.push_back(seconds);
-      if (!is_last) continue;
-      errors[t] = largest_error(settings, buffers, moved);
-      identical[t] = is_identical(settings, buffers.out) ? 1 : 0;
+      HOMZ_TRY(run(trials[t]));
+      if (round + 1 < rounds) continue;
+      points[t] = point_of(settings, trials[t], size, bound);
+      points[t].max_error = reference.largest_error(buffers.out);
+      points[t].identical = is_identical(settings, buffers.out);
     }
   }
-  std::vector<Point> points;
-  for (std::size_t t = 0; t < trials.size(); ++t) {
-    Point& point = points.emplace_back(point_of(settings, trials[t], size, bound));
-    point.max_error = errors[t];
-    point.identical = identical[t] != 0;
-    const auto best = std::ranges::min_element(plain, {}, [](const Trial& p) { return median(p.seconds); });
+  const auto best = std::ranges::min_element(plain, {}, [](const Trial& p) { return median(p.seconds); });
+  for (Point& point : points) {
     point.plain_seconds = median(best->seconds);
     point.plain = to_string(best->report.algorithm);
   }
