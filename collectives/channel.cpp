@@ -81,9 +81,10 @@ Status Channel::post(int from, Peer& peer) {
   while (peer.expected > 0 && peer.receiving.size() < kPosted) {
     --peer.expected;
     Receiving& message = peer.receiving.emplace_back();
-    message.block = wire_.pool().take(capacity_);
-    const std::uint64_t first = std::min<std::uint64_t>(wire_.segment_bytes(), message.block->whole().size());
-    HOMZ_TRY(wire_.transport().receive(message.block->whole().first(first), from, tag_, &message.first));
+    // Of a call with more values than this rank's a whole segment comes: there is room for that.
+    const std::uint64_t segment = wire_.segment_bytes();
+    message.block = wire_.pool().take(std::max(capacity_, segment - Frame::kBytes));
+    HOMZ_TRY(wire_.transport().receive(message.block->whole().first(segment), from, tag_, &message.first));
   }
   return Status();
 }
@@ -123,6 +124,12 @@ Status Channel::progress() {
     }
   }
   return Status();
+}
+
+const Frame* Channel::next_frame(int from) {
+  const Peer& peer = this->peer(from);
+  return peer.receiving.empty() || !peer.receiving.front().is_open ? nullptr
+                                                                   : &peer.receiving.front().block->frame;
 }
 
 Result<BlockPtr> Channel::next(int from) {

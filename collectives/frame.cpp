@@ -52,9 +52,11 @@ std::string to_string(const CallSignature& call) {
 
 Status disagreement(const CallSignature& own, int rank, const CallSignature& other, int other_rank) {
   std::string mine = to_string(own), theirs = to_string(other);
-  if (mine == theirs) {
-    mine += fmt::format(" (call {}, plan {:#x})", own.sequence, own.plan);
-    theirs += fmt::format(" (call {}, plan {:#x})", other.sequence, other.plan);
+  if (mine == theirs && own.sequence != other.sequence) {
+    mine += fmt::format(" as call {}", own.sequence);
+    theirs += fmt::format(" as call {}", other.sequence);
+  } else if (mine == theirs && own.plan != other.plan) {
+    theirs += " with other options (algorithm, scheme, codec, sigmas, piece_values, audit_every) or counts";
   }
   if (other_rank < rank) {
     std::swap(rank, other_rank);
@@ -119,7 +121,7 @@ Result<Frame> load_frame(ConstBytes bytes) {
   frame.payload_bytes = load_le<std::uint32_t>(base + kPayloadBytesAt);
   frame.values = load_le<std::uint32_t>(base + kValuesAt);
   frame.payload_checksum = load_le<std::uint64_t>(base + kPayloadChecksumAt);
-  if (flags > (kOrderMatters | kHasChecksum) || frame.content > Content::failure)
+  if (flags > (kOrderMatters | kHasChecksum) || frame.content > Content::question)
     return Status(Code::unsupported, "a message with features that this homz does not know");
   return frame;
 }

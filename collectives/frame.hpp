@@ -12,10 +12,11 @@
 namespace homz {
 
 enum class Content : std::uint8_t {
-  raw = 0,  // values as they are in memory
-  coded,    // a codec's payload
-  record,   // an agreement's numbers
-  failure,  // a Status: code and text
+  raw = 0,   // values as they are in memory
+  coded,     // a codec's payload
+  record,    // an agreement's numbers
+  failure,   // a Status: code and text
+  question,  // nothing: does the receiver make the call of the frame?
 };
 
 // All that ranks must agree on.
@@ -45,7 +46,7 @@ struct Frame {
   bool has_checksum = false;
   std::uint32_t piece = 0;          // which
   std::uint32_t payload_bytes = 0;  // behind the frame
-  std::uint32_t values = 0;         // of the piece
+  std::uint32_t values = 0;         // of the part that it is a piece of (its low bits)
   std::uint64_t payload_checksum = 0;
 };
 

@@ -94,14 +94,14 @@ Result<std::shared_ptr<Running>> begin(Office& office, Call call) {
                     wire.failure().message()));
   auto run = std::make_shared<Running>();
   run->place = {wire.rank(), wire.size(), call.root};
-  HOMZ_TRY(check(call, run->place));
+  HOMZ_TRY(check(call, run->place).within(fmt::format("rank {}", wire.rank())));
   run->call = std::move(call);
   run->signature = signature_of(run->call, wire.size());
-  run->signature.sequence = wire.next_call();
   const Transport& transport = wire.transport();
   run->task = task_of(run->call, wire.size(), transport.nodes(), transport.has_native(run->call.collective));
   HOMZ_ASSIGN(run->call.options, with_environment(run->call.options, run->task));
-  run->signature.plan = digest_of(run->call.options);
+  run->signature.plan = digest_of(run->call);
+  HOMZ_TRY(wire.begin_call(run->signature));
   return run;
 }
 

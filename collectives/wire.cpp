@@ -6,6 +6,8 @@
 #include <chrono>
 #include <numeric>
 
+#include "core/checksum.hpp"
+
 namespace homz {
 namespace {
 
@@ -16,15 +18,15 @@ void write_news(const Status& status, Block& block) {
   std::copy_n(reinterpret_cast<const std::byte*>(status.message().data()), length, block.room().begin() + 1);
   block.frame.content = Content::failure;
   block.frame.payload_bytes = static_cast<std::uint32_t>(1 + length);
+  block.frame.has_checksum = true;
+  block.frame.payload_checksum = checksum(block.payload());
   store(block.frame, block.front());
 }
 
-Status read_news(Block& block, std::uint64_t bytes, int from) {
-  const auto frame = load_frame(block.whole().first(bytes));
-  if (!frame.ok() || frame->content != Content::failure || frame->payload_bytes == 0 ||
-      frame->payload_bytes > bytes - Frame::kBytes)
+Status read_failure(Block& block, const Frame& frame, std::uint64_t bytes, int from) {
+  const ConstBytes payload = block.room().first(std::min<std::uint64_t>(frame.payload_bytes, bytes));
+  if (payload.empty() || frame.payload_bytes != bytes || frame.payload_checksum != checksum(payload))
     return Status(Code::corrupt_stream, fmt::format("rank {} reports a failure that cannot be read", from));
-  const ConstBytes payload = block.room().first(frame->payload_bytes);
   std::string text(reinterpret_cast<const char*>(payload.data()) + 1, payload.size() - 1);
   auto code = static_cast<Code>(payload[0]);
   if (code == Code::ok || code > Code::internal) code = Code::internal;
@@ -49,28 +51,80 @@ Wire::~Wire() {
 }
 
 Status Wire::listen() {
-  heard_ = std::make_unique<News>();
+  heard_ = std::make_unique<News>(std::make_shared<Block>(kNewsBytes));
   return current_->receive(heard_->block->whole(), kAnyRank, kNewsTag, &heard_->pending);
 }
 
 Status Wire::poll() {
   HOMZ_TRY(current_->poll());
   if (whole_ != nullptr) return whole_->poll();
-  if (heard_ != nullptr && heard_->pending.done && failure_.ok())
-    failure_ = read_news(*heard_->block, heard_->pending.bytes, heard_->pending.from);
+  if (heard_ != nullptr && heard_->pending.done && failure_.ok()) HOMZ_TRY(hear());
   return failure_;
+}
+
+// A failure, or a question.
+Status Wire::hear() {
+  const auto [done, bytes, from] = heard_->pending;
+  const Result<Frame> frame = load_frame(heard_->block->whole().first(bytes));
+  if (!frame.ok()) return failure_ = frame.status().within(fmt::format("news of rank {}", from));
+  if (frame->content != Content::question)
+    return failure_ = read_failure(*heard_->block, *frame, bytes - Frame::kBytes, from);
+  HOMZ_TRY(listen());
+  if (frame->call.sequence > calls_) {
+    asked_early_.emplace_back(frame->call, from);
+    return Status();
+  }
+  return fail(compare(frame->call, from));
+}
+
+Status Wire::compare(const CallSignature& theirs, int from) const {
+  const auto own = std::ranges::find(begun_, theirs.sequence, &CallSignature::sequence);
+  if (own == begun_.end() || *own == theirs) return Status();
+  return disagreement(*own, rank(), theirs, from);
+}
+
+Status Wire::begin_call(CallSignature& call) {
+  call.sequence = next_call();
+  if (begun_.size() == kKept) begun_.pop_front();
+  begun_.push_back(call);
+  Status status;
+  for (const auto& [theirs, from] : asked_early_)
+    if (status.ok() && theirs.sequence == call.sequence) status = compare(theirs, from);
+  std::erase_if(asked_early_, [&](const auto& asked) { return asked.first.sequence <= call.sequence; });
+  return status;
+}
+
+void Wire::ask(std::uint32_t sequence, int peer) {
+  if (whole_ != nullptr) {
+    for (int r = 0; r < whole_->size(); ++r)
+      if (r != whole_->rank()) whole_->ask(sequence, r);
+    return;
+  }
+  const auto own = std::ranges::find(begun_, sequence, &CallSignature::sequence);
+  if (own == begun_.end()) return;
+  const BlockPtr question = std::make_shared<Block>(0);
+  question->frame.call = *own;
+  question->frame.content = Content::question;
+  store(question->frame, question->front());
+  tell(peer, question);
+}
+
+// What cannot be sent is not told: there is nobody to report it to.
+void Wire::tell(int rank, BlockPtr news) {
+  while (!told_.empty() && told_.front().pending.done) told_.pop_front();
+  News& told = told_.emplace_back(std::move(news));
+  if (!current_->send(told.block->message(), told.block, rank, kNewsTag, &told.pending).ok())
+    told_.pop_back();
 }
 
 Status Wire::fail(const Status& status) {
   if (whole_ != nullptr) return whole_->fail(status);
-  if (!failure_.ok()) return failure_;
+  if (!failure_.ok() || status.ok()) return failure_;
   failure_ = status;
-  for (int r = 0; r < size(); ++r) {
-    if (r == rank()) continue;
-    News& news = told_.emplace_back();
-    write_news(status, *news.block);
-    if (!current_->send(news.block->message(), news.block, r, kNewsTag, &news.pending).ok()) told_.pop_back();
-  }
+  const BlockPtr news = std::make_shared<Block>(kNewsBytes);
+  write_news(status, *news);
+  for (int r = 0; r < size(); ++r)
+    if (r != rank()) tell(r, news);
   static_cast<void>(current_->poll());
   return failure_;
 }
@@ -99,6 +153,9 @@ Status Wire::renew() {
   current_ = renewed_.get();
   failure_ = Status();
   calls_ = 0;
+  ++generation_;
+  begun_.clear();
+  asked_early_.clear();
   return listen();
 }
 
