@@ -29,9 +29,11 @@ struct CallSignature {
   std::uint32_t root = 0;
   std::uint32_t plan = 0;      // what follows from the options: scheme, algorithm, codec, pieces
   std::uint32_t sequence = 0;  // number of the call on this communicator
+  std::uint32_t history = 0;   // digest of the calls before it
   friend bool operator==(const CallSignature&, const CallSignature&) = default;
 };
 
+std::uint32_t digest_of(const CallSignature& call);
 // "allreduce sum of 1000 f32, bound 0.001"
 std::string to_string(const CallSignature& call);
 // Names what differs: "rank 1 calls ..., rank 3 calls ...".

@@ -12,11 +12,12 @@ namespace homz {
 namespace {
 
 // News: the code, then the text.
-void write_news(const Status& status, Block& block) {
+void write_news(const Status& status, std::uint32_t call, Block& block) {
   const std::size_t length = std::min<std::size_t>(status.message().size(), block.capacity() - 1);
   block.room()[0] = static_cast<std::byte>(status.code());
   std::copy_n(reinterpret_cast<const std::byte*>(status.message().data()), length, block.room().begin() + 1);
   block.frame.content = Content::failure;
+  block.frame.call.sequence = call;
   block.frame.payload_bytes = static_cast<std::uint32_t>(1 + length);
   block.frame.has_checksum = true;
   block.frame.payload_checksum = checksum(block.payload());
@@ -59,6 +60,7 @@ Status Wire::poll() {
   HOMZ_TRY(current_->poll());
   if (whole_ != nullptr) return whole_->poll();
   if (heard_ != nullptr && heard_->pending.done && failure_.ok()) HOMZ_TRY(hear());
+  if (failure_.ok() && early_.first <= calls_) failure_ = early_.second;
   return failure_;
 }
 
@@ -67,8 +69,12 @@ Status Wire::hear() {
   const auto [done, bytes, from] = heard_->pending;
   const Result<Frame> frame = load_frame(heard_->block->whole().first(bytes));
   if (!frame.ok()) return failure_ = frame.status().within(fmt::format("news of rank {}", from));
-  if (frame->content != Content::question)
-    return failure_ = read_failure(*heard_->block, *frame, bytes - Frame::kBytes, from);
+  if (frame->content != Content::question) {
+    const Status status = read_failure(*heard_->block, *frame, bytes - Frame::kBytes, from);
+    if (!begun_.empty()) return failure_ = status;
+    early_ = {frame->call.sequence, status};
+    return Status();
+  }
   HOMZ_TRY(listen());
   if (frame->call.sequence > calls_) {
     asked_early_.emplace_back(frame->call, from);
@@ -85,6 +91,9 @@ Status Wire::compare(const CallSignature& theirs, int from) const {
 
 Status Wire::begin_call(CallSignature& call) {
   call.sequence = next_call();
+  call.history = history_;
+  history_ = digest_of(call);
+  if (early_.first <= call.sequence && !early_.second.ok()) return failure_ = early_.second;
   if (begun_.size() == kKept) begun_.pop_front();
   begun_.push_back(call);
   Status status;
@@ -122,7 +131,7 @@ Status Wire::fail(const Status& status) {
   if (!failure_.ok() || status.ok()) return failure_;
   failure_ = status;
   const BlockPtr news = std::make_shared<Block>(kNewsBytes);
-  write_news(status, *news);
+  write_news(status, calls_, *news);
   for (int r = 0; r < size(); ++r)
     if (r != rank()) tell(r, news);
   static_cast<void>(current_->poll());
@@ -152,10 +161,11 @@ Status Wire::renew() {
   HOMZ_ASSIGN(renewed_, first_->group(all));
   current_ = renewed_.get();
   failure_ = Status();
-  calls_ = 0;
+  calls_ = history_ = 0;
   ++generation_;
   begun_.clear();
   asked_early_.clear();
+  early_ = {};
   return listen();
 }
 

@@ -69,11 +69,12 @@ class Wire {
   Wire* whole_ = nullptr;
   BlockPool pool_;
   std::uint64_t segment_bytes_ = 0;
-  std::uint32_t calls_ = 0, generation_ = 0;
+  std::uint32_t calls_ = 0, generation_ = 0, history_ = 0;
   static constexpr std::size_t kKept = 256;
   std::deque<CallSignature> begun_;                         // the last calls, by rising number
   std::vector<std::pair<CallSignature, int>> asked_early_;  // of calls that have not begun here
   Status failure_;
+  std::pair<std::uint32_t, Status> early_;  // of a call that others have begun while this rank joins them
   std::unique_ptr<News> heard_;
   std::deque<News> told_;
 };
