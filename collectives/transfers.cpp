@@ -133,6 +133,7 @@ Status Transfers::wait(bool something_done) {
     wait_seconds_ += idle;
     return Status();
   }
+  if (idle > kPatience) HOMZ_TRY(wire_.failure());
   if (idle > kPatience && !has_asked_) {
     has_asked_ = true;
     for (const Queue& queue : queues_)

@@ -63,7 +63,7 @@ void bury(std::unique_ptr<Transport> transport) {
 
 Wire::~Wire() {
   hang_up();
-  const bool has_failed = whole_ != nullptr ? !whole_->failure_.ok() : !failure_.ok();
+  const bool has_failed = !failure().ok();
   if (has_failed && renewed_) bury(std::move(renewed_));
   if (has_failed || has_been_renewed_) bury(std::move(first_));
 }

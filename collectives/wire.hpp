@@ -43,6 +43,8 @@ class Wire {
   // Whether a call of this number can go on: a rank that is behind the others still finishes the calls before
   // the one that failed.
   Status check(std::uint32_t call) const;
+  // Of the earliest call that has failed: who waits for long in a call before it, waits in vain.
+  const Status& failure() const { return whole_ != nullptr ? whole_->failure() : failure_; }
   // Moves messages on. Error: as of check().
   Status poll(std::uint32_t call);
   // Tells the others that this call has failed on this rank, and returns what all are told.
