@@ -94,9 +94,11 @@ Result<std::shared_ptr<Running>> begin(Office& office, Call call) {
                     wire.failure().message()));
   auto run = std::make_shared<Running>();
   run->place = {wire.rank(), wire.size(), call.root};
+  const std::uint32_t number = wire.next_call();  // of calls that are refused, too: others may hear of them
   HOMZ_TRY(check(call, run->place).within(fmt::format("rank {}", wire.rank())));
   run->call = std::move(call);
   run->signature = signature_of(run->call, wire.size());
+  run->signature.sequence = number;
   const Transport& transport = wire.transport();
   run->task = task_of(run->call, wire.size(), transport.nodes(), transport.has_native(run->call.collective));
   HOMZ_ASSIGN(run->call.options, with_environment(run->call.options, run->task));

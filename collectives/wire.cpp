@@ -90,7 +90,6 @@ Status Wire::compare(const CallSignature& theirs, int from) const {
 }
 
 Status Wire::begin_call(CallSignature& call) {
-  call.sequence = next_call();
   call.history = history_;
   history_ = digest_of(call);
   if (early_.first <= call.sequence && !early_.second.ok()) return failure_ = early_.second;

@@ -31,7 +31,8 @@ class Wire {
 
   // The next call's number; calls are numbered alike on all ranks.
   std::uint32_t next_call() { return ++calls_; }
-  // Numbers a call, and keeps it for ranks that ask. Error: one has asked already, and calls something else.
+  // Keeps a call, which has its number, for ranks that ask. Error: one has asked already, and calls something
+  // else.
   Status begin_call(CallSignature& call);
   // Asks a rank that is waited for whether it calls the same; if not, it tells all. Ranks that disagree can
   // wait for each other, and for messages that never come. Of a part of a whole: asks all of the whole.
