@@ -1,7 +1,7 @@
 // Measures sums of streams of homcomp on a GPU: GB/s of the values of one operand, what fraction of the copy
 // bandwidth the bytes that must move make up (streams read and written; medians; the copy is measured in the
-// same run), and how much faster that is than decoding both, adding and encoding. usage: gpu_sum_bench [MiB
-// [repeats [data [bound]]]]
+// same run), and how much faster that is than decoding both, adding and encoding; and of a stream plus
+// values, without and with what it decodes to. usage: gpu_sum_bench [MiB [repeats [data [bound]]]]
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -44,8 +44,10 @@ class Bench {
         milliseconds([&] { return gpu::copy(data_.bytes().first(bytes_), decoded_.bytes(), queue()); });
     fmt::print("{}, {} MiB of f32, copy {:.0f} GB/s read and written\n", must(gpu::name()), bytes >> 20,
                2e-6 * static_cast<double>(bytes) / copy_ms_);
-    fmt::print("{:7} {:9} {:>6} {:>6} | {:>8} {:>8} {:>8} {:>7} | {:>8} {:>8} {:>7}\n", "data", "bound",
-               "ratio", "sum's", "a+b ms", "GB/s", "of floor", "faster", "8-way ms", "of floor", "7 pairs");
+    fmt::print(
+        "{:7} {:9} {:>6} {:>6} | {:>8} {:>8} {:>8} {:>7} | {:>8} {:>8} {:>7} | {:>8} {:>8} | {:>8} {:>8}\n",
+        "data", "bound", "ratio", "sum's", "a+b ms", "GB/s", "of floor", "faster", "8-way ms", "of floor",
+        "7 pairs", "fused ms", "of floor", "decoded", "of floor");
   }
 
   void put(Synthetic kind) {
@@ -80,16 +82,22 @@ class Bench {
       chain = sum({&chain, every[i]}, ms);
       pairs_ms += ms;
     }
+    const double fused_ms = fuse(operands[0], compression.abs_error, {}),
+                 decoding_ms = fuse(operands[0], compression.abs_error, decoded_.bytes());
+    const std::uint64_t fused_bytes = bytes_ + operands[0].bytes + fetch<std::uint64_t>(small_.bytes());
     const double size = static_cast<double>(bytes_);
     const auto of_floor = [&](std::uint64_t moved, double ms) {
       return 100 * (static_cast<double>(moved) / (2 * size) * copy_ms_) / ms;
     };
     fmt::print(
-        "{:7} {:9} {:6.2f} {:6.2f} | {:8.3f} {:8.0f} {:6.0f} % {:6.1f}x | {:8.3f} {:6.0f} % {:6.2f}x\n",
+        "{:7} {:9} {:6.2f} {:6.2f} | {:8.3f} {:8.0f} {:6.0f} % {:6.1f}x | {:8.3f} {:6.0f} % {:6.2f}x | "
+        "{:8.3f} "
+        "{:6.0f} % | {:8.3f} {:6.0f} %\n",
         to_string(kind), to_string(bound), size / static_cast<double>(operands[0].bytes),
         size / static_cast<double>(pair.bytes), pair_ms, size / pair_ms * 1e-6,
         of_floor(operands[0].bytes + operands[1].bytes + pair.bytes, pair_ms),
-        (decode_ms + add_ms + encode_ms) / pair_ms, all_ms, of_floor(all_bytes, all_ms), pairs_ms / all_ms);
+        (decode_ms + add_ms + encode_ms) / pair_ms, all_ms, of_floor(all_bytes, all_ms), pairs_ms / all_ms,
+        fused_ms, of_floor(fused_bytes, fused_ms), decoding_ms, of_floor(bytes_ + fused_bytes, decoding_ms));
     std::fflush(stdout);
   }
 
@@ -166,6 +174,19 @@ class Bench {
         [&] { return combine_streams(combination, operands, out.bytes(), scratch.bytes(), size(), exec()); });
     check_fault();
     return keep(out);
+  }
+
+  // The stream plus the values of the second operand.
+  double fuse(const Stored& stream, double abs_error, Bytes decoded) {
+    const OpenStream open = must(open_stream(registry(), stream.stream(), exec()));
+    const StreamFootprint needs = must(combination_footprint({&open, 1}, exec()));
+    gpu::Memory out = must(gpu::Memory::on_device(needs.stream_bytes));
+    gpu::Memory scratch = must(gpu::Memory::on_device(needs.scratch_bytes));
+    const double ms = milliseconds([&] {
+      return accumulate(open, part(1), abs_error, out.bytes(), decoded, scratch.bytes(), size(), exec());
+    });
+    check_fault();
+    return ms;
   }
 
   const std::uint64_t bytes_;

@@ -1,6 +1,6 @@
-// Measures arithmetic on streams on the host: sums of two and of eight streams of homcomp, in GB/s of the
-// values of one of them, against decompressing, adding and compressing (medians of interleaved runs, memory
-// reused). usage: op_bench [values of a stream [repeats]]
+// Measures arithmetic on streams on the host: sums of two and of eight streams, in GB/s of the values of one
+// of them, against decompressing, adding and compressing (medians of interleaved runs, memory reused).
+// usage: op_bench [values of a stream [repeats [codec:options [data [bound]]]]]
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -28,9 +28,10 @@ struct Row {
 
 class Bench {
  public:
-  Bench(std::uint64_t count, unsigned repeats)
+  Bench(std::uint64_t count, unsigned repeats, std::string codec)
       : count_(count),
         repeats_(repeats),
+        codec_(std::move(codec)),
         data_(must(Buffer::make(4 * count * kMost))),
         decoded_(must(Buffer::make(4 * count))),
         added_(must(Buffer::make(4 * count))) {}
@@ -43,7 +44,7 @@ class Bench {
     compression.requested = bound;
     compression.abs_error = must(resolve_over(compression.field, part(0), bound, std::nullopt, host()));
     compression.choice =
-        must(registry().choose(fmt::format("homcomp:step={}", 1.999 * compression.abs_error)));
+        must(registry().choose(fmt::format("{}step={}", codec_, 1.999 * compression.abs_error)));
     compression.always_coded = true;
     std::vector<Compressed> streams;
     std::vector<OpenStream> operands;
@@ -60,21 +61,6 @@ class Bench {
 
  private:
   using Work = std::function<void()>;
-
-  // The smallest of the steps that the operands would have.
-  double common_step(Compression compression) const {
-    compression.choice = must(registry().choose("homcomp"));
-    compression.always_coded = true;
-    double least = std::numeric_limits<double>::max();
-    for (unsigned i = 0; i < kMost; ++i) {
-      const Compressed stream = must(compress_resolved(compression, part(i), host()));
-      const OpenStream open = must(open_stream(registry(), stream.stream(), host()));
-      const Encoding encoding{open.header.field, open.header.abs_error, std::nullopt, open.header.params,
-                              true};
-      least = std::min(least, must(find_arithmetic(open.header.codec)->step(encoding, open.payload)));
-    }
-    return least;
-  }
 
   ConstBytes part(unsigned i) const { return data_.bytes().subspan(4 * count_ * i, 4 * count_); }
 
@@ -98,15 +84,16 @@ class Bench {
     const StreamFootprint needs = must(combination_footprint(operands, host()));
     const StreamFootprint encode_needs = must(footprint(compression, host()));
     Buffer result = must(Buffer::make(needs.stream_bytes)), other = must(Buffer::make(needs.stream_bytes));
-    Buffer scratch = must(Buffer::make(std::max(needs.scratch_bytes, encode_needs.scratch_bytes)));
+    Buffer scratch = must(Buffer::make(std::max({needs.scratch_bytes, encode_needs.scratch_bytes,
+                                                 operands[0].scratch_bytes, operands[1].scratch_bytes})));
     std::uint64_t bytes = 0;
     const auto sum = [&](std::span<const OpenStream> of, Buffer& to) {
       must(combine_streams({std::span(kOnes).first(of.size()), 0, 1}, of, to.bytes(), scratch.bytes(), &bytes,
                            host()));
     };
     const auto add_decoded = [&] {
-      must(decode_stream(operands[0], decoded_.bytes(), {}, host()));
-      must(decode_stream(operands[1], added_.bytes(), {}, host()));
+      must(decode_stream(operands[0], decoded_.bytes(), scratch.bytes(), host()));
+      must(decode_stream(operands[1], added_.bytes(), scratch.bytes(), host()));
       auto* const a = reinterpret_cast<float*>(decoded_.bytes().data());
       const auto* const b = reinterpret_cast<const float*>(added_.bytes().data());
       for (std::uint64_t i = 0; i < count_; ++i) a[i] += b[i];
@@ -135,6 +122,7 @@ class Bench {
 
   const std::uint64_t count_;
   const unsigned repeats_;
+  const std::string codec_;
   Buffer data_, decoded_, added_;
   std::optional<Synthetic> generated_;
 };
@@ -142,16 +130,17 @@ class Bench {
 int run(int argc, char** argv) {
   const std::uint64_t count = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 16'000'000;
   const auto repeats = static_cast<unsigned>(argc > 2 ? std::strtoul(argv[2], nullptr, 10) : 7);
-  fmt::print("{} values of f32 a stream, one thread, medians of {} runs\n\n", count, repeats);
+  const std::string codec = argc > 3 ? argv[3] : "homcomp";
+  fmt::print("{}, {} values of f32 a stream, one thread, medians of {} runs\n\n", codec, count, repeats);
   fmt::print(
       "| data | bound | ratio | a + b GB/s | decode, add, encode GB/s | times faster | sum of 8 GB/s | "
       "seven sums of two GB/s | times faster |\n|---|---|---:|---:|---:|---:|---:|---:|---:|\n");
-  Bench bench(count, repeats);
+  Bench bench(count, repeats, codec + (codec.find(':') == std::string::npos ? ":" : ","));
   for (const Synthetic kind : {Synthetic::normal, Synthetic::walk, Synthetic::smooth})
     for (const ErrorBound& bound :
          {ErrorBound{BoundMode::absolute, 1e-4}, ErrorBound{BoundMode::relative, 1e-3},
           ErrorBound{BoundMode::relative, 1e-2}})
-      if ((argc <= 3 || to_string(kind) == argv[3]) && (argc <= 4 || to_string(bound) == argv[4]))
+      if ((argc <= 4 || to_string(kind) == argv[4]) && (argc <= 5 || to_string(bound) == argv[5]))
         bench.measure(kind, bound);
   return 0;
 }

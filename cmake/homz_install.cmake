@@ -1,12 +1,19 @@
 # Installs libraries, headers and a package for find_package(homz).
 include(CMakePackageConfigHelpers)
 
-install(TARGETS homz_core homz_codecs homz_homomorphic EXPORT homz
+set(libraries homz_core homz_codecs homz_homomorphic homz_collectives)
+if(TARGET homz_mpi)
+  list(APPEND libraries homz_mpi)
+endif()
+install(TARGETS ${libraries} EXPORT homz
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(DIRECTORY core DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/homz FILES_MATCHING PATTERN "*.hpp")
 install(FILES codecs/builtin.hpp DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/homz/codecs)
 install(FILES homomorphic/arithmetic.hpp homomorphic/codec_arithmetic.hpp homomorphic/moments.hpp
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/homz/homomorphic)
+foreach(header communicator loopback mpi profile request transport)
+  install(FILES collectives/${header}.hpp DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/homz/collectives)
+endforeach()
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/homz)
 install(EXPORT homz NAMESPACE homz:: FILE homz-targets.cmake DESTINATION ${package_dir})

@@ -23,6 +23,7 @@ class Channel {
   // Seals the block, unless it is, and sends it; `to` gets it after all that was sent there before.
   Status send(int to, const BlockPtr& block);
   bool all_sent() const { return sending_ == 0; }
+  std::size_t under_way(int to) { return peer(to).sending.size(); }
   std::uint64_t sent_bytes() const { return sent_bytes_; }  // frames included
 
   // One more message will come from there. Then next() gives it, or null while it is not here.

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstdlib>
 
 #include "codecs/builtin.hpp"
 #include "collectives/cost.hpp"
@@ -19,15 +18,18 @@ constexpr std::uint64_t kMostPieceBytes = 1 << 20;  // raw
 constexpr double kGuessedRatio = 4;                 // where compression is asked for and nobody looked
 constexpr double kDoubt = 1.1;                      // gains that expectations may well miss
 constexpr double kAskingShare = 25;                 // of a call that asking may take
+constexpr double kGainShare = 4;                    // of a likely gain that asking may take
+constexpr double kLikelyRatio = 8;                  // of data that somebody gives a bound for
 constexpr double kNothing = 1e9;                    // ratio of data that vanish
 
 constexpr Algorithm kAlgorithms[] = {
     Algorithm::native,       Algorithm::ring,     Algorithm::recursive_doubling,
     Algorithm::rabenseifner, Algorithm::direct,   Algorithm::binomial,
     Algorithm::bruck,        Algorithm::two_level};
-constexpr Scheme kSchemes[] = {Scheme::plain,        Scheme::cprp2p,        Scheme::ccoll,
-                               Scheme::hzccl,        Scheme::homcomp_ahead, Scheme::homcomp_step,
-                               Scheme::homcomp_fused};
+// Of those that cost the same the first: sums of homomorphic ones have the same bits by any algorithm.
+constexpr Scheme kSchemes[] = {Scheme::plain, Scheme::homcomp_fused, Scheme::homcomp_step,
+                               Scheme::hzccl, Scheme::homcomp_ahead, Scheme::ccoll,
+                               Scheme::cprp2p};
 
 // ---- What can run
 
@@ -111,13 +113,13 @@ bool asks_for_compression(const CollectiveOptions& options) {
 
 // ---- The table
 
-// Calls back with all that can run: f(approach, codec's name).
+// All that can run, with what it is expected to take.
 class Table {
  public:
   Table(const Task& task, const CollectiveOptions& options, const Profile& profile, bool has_asked)
       : task_(task), options_(options), profile_(profile), has_asked_(has_asked) {}
 
-  // f(candidate)
+  // Both call f(candidate).
   template <class F>
   void uncompressed(F&& f) const {
     if (!allows(Scheme::plain)) return;
@@ -289,9 +291,13 @@ double seconds_to_look(const Task& task, const CollectiveOptions& options, const
   return seconds;
 }
 
-const char* variable(const char* name) {
-  const char* const value = std::getenv(name);
-  return value != nullptr && *value != 0 ? value : nullptr;
+// Whether some uncompressed algorithm takes less: a quick answer for small calls.
+bool is_cheaper(const Task& task, const Profile& profile, double seconds) {
+  for (const Algorithm algorithm : {Algorithm::direct, Algorithm::binomial})
+    if (can_run(algorithm, Scheme::plain, task))
+      return expected_cost(task, {algorithm, Scheme::plain, nullptr, 1, kLeastPiece, 1}, profile).seconds <
+             seconds;
+  return false;
 }
 
 }  // namespace
@@ -343,40 +349,26 @@ double seconds_to_agree(const Task& task, const Profile& profile) {
 bool worth_asking(const Task& task, const CollectiveOptions& options, const Profile& profile) {
   if (!task.lossy || task.ranks <= 1 || task.count == 0) return false;
   if (asks_for_compression(options)) return true;
-  Leaders leaders;
-  const auto take = [&](const Candidate& candidate) { leaders.take(candidate); };
+  if (options.scheme == Scheme::plain || options.algorithm == Algorithm::native) return false;
+  const double agreeing = seconds_to_agree(task, profile);
+  if (options.algorithm == Algorithm::automatic && is_cheaper(task, profile, kGainShare * agreeing))
+    return false;
   const Table table(task, options, profile, false);
-  table.uncompressed(take);
+  Leaders leaders;
+  table.uncompressed([&](const Candidate& candidate) { leaders.take(candidate); });
   const Candidate* const exact = leaders.uncompressed();
   if (exact == nullptr) return true;
-  const double asking = seconds_to_agree(task, profile) + seconds_to_look(task, options, profile);
-  if (asking > exact->seconds / kAskingShare) return false;
-  table.compressed([](std::size_t) { return kNothing; }, take);
-  return leaders.compressed && kDoubt * (leaders.compressed->seconds + asking) < exact->seconds;
-}
-
-Result<CollectiveOptions> with_environment(CollectiveOptions options, const Task& task) {
-  return no_throw([&]() -> Result<CollectiveOptions> {
-    const char* const algorithm = variable("HOMZ_ALGORITHM");
-    if (algorithm != nullptr) {
-      const Result<Algorithm> value = parse_algorithm(algorithm);
-      if (!value.ok()) return value.status().within("HOMZ_ALGORITHM");
-      if (options.algorithm == Algorithm::automatic && suits(*value, task)) options.algorithm = *value;
-    }
-    const char* const scheme = variable("HOMZ_SCHEME");
-    if (scheme != nullptr) {
-      const Result<Scheme> value = parse_scheme(scheme);
-      if (!value.ok()) return value.status().within("HOMZ_SCHEME");
-      if (options.scheme == Scheme::automatic && suits(*value, task)) options.scheme = *value;
-    }
-    const char* const codec = variable("HOMZ_CODEC");
-    if (codec != nullptr) {
-      const Result<CodecChoice> value = registry().choose(codec);
-      if (!value.ok()) return value.status().within("HOMZ_CODEC");
-      if (options.codec.codec == nullptr) options.codec = *value;
-    }
-    return options;
-  });
+  const double asking = agreeing + seconds_to_look(task, options, profile);
+  const auto gain = [&](double ratio) {
+    std::optional<double> least;
+    table.compressed([ratio](std::size_t) { return ratio; },
+                     [&](const Candidate& candidate) {
+                       if (!least || candidate.seconds < *least) least = candidate.seconds;
+                     });
+    return least ? exact->seconds - kDoubt * (*least + asking) : -1;
+  };
+  if (asking <= exact->seconds / kAskingShare) return gain(kNothing) > 0;
+  return asking <= exact->seconds / kGainShare && asking <= gain(kLikelyRatio) / kGainShare;
 }
 
 }  // namespace homz

@@ -59,9 +59,9 @@ struct Decision {
 Result<Decision> choose(const Task& task, const CollectiveOptions& options, const Profile& profile,
                         std::span<const double> ratios);
 
-// Whether ranks should look at their data and agree before they choose: no, where compression could not pay
-// at any ratio, or asking costs more than a twenty-fifth of the uncompressed call; yes, where the options ask
-// for compression.
+// Whether ranks should look at their data and agree before they choose: where that costs a twenty-fifth of
+// the uncompressed call at most, if compression could pay at any ratio; else, if it costs a quarter at most
+// of what a ratio of 8 would gain. Always, where the options ask for compression.
 bool worth_asking(const Task& task, const CollectiveOptions& options, const Profile& profile);
 
 // Expected seconds of the agreement: log2 N rounds of records.

@@ -12,13 +12,16 @@ namespace {
 class Watched final : public Operation {
  public:
   Watched(Wire& wire, std::unique_ptr<Operation> operation)
-      : wire_(wire), generation_(wire.generation()), operation_(std::move(operation)) {}
+      : wire_(wire),
+        call_(wire.last_call()),
+        generation_(wire.generation()),
+        operation_(std::move(operation)) {}
 
   ~Watched() override {
     if (!operation_ || is_outdated()) return;
     const Status given_up(Code::invalid_argument,
                           fmt::format("rank {} gives up a call before it is done", wire_.rank()));
-    static_cast<void>(no_throw([&] { return wire_.fail(given_up); }));
+    static_cast<void>(no_throw([&] { return wire_.fail(call_, given_up); }));
   }
   Watched(const Watched&) = delete;
   Watched& operator=(const Watched&) = delete;
@@ -32,14 +35,14 @@ class Watched final : public Operation {
     }
     const Status status = is_done.status();
     operation_.reset();
-    return status.ok() ? Result<bool>(true) : wire_.fail(status);
+    return status.ok() ? Result<bool>(true) : wire_.fail(call_, status);
   }
 
  private:
   bool is_outdated() const { return generation_ != wire_.generation(); }
 
   Wire& wire_;
-  std::uint32_t generation_;
+  std::uint32_t call_, generation_;
   std::unique_ptr<Operation> operation_;
 };
 
@@ -83,7 +86,7 @@ class Communicator::State {
 
   Result<Ongoing> watch(Result<std::unique_ptr<Operation>> launched) {
     if (!launched.ok()) {
-      static_cast<void>(office.wire->fail(launched.status()));
+      static_cast<void>(office.wire->fail(office.wire->last_call(), launched.status()));
       return launched.status();
     }
     return Ongoing(std::make_unique<Watched>(*office.wire, std::move(*launched)));
@@ -105,7 +108,7 @@ Result<Communicator> Communicator::make(std::unique_ptr<Transport> transport, co
     auto state = std::make_unique<State>();
     HOMZ_ASSIGN(state->office.wire, Wire::make(std::move(transport), LinkProfile().segment_bytes));
     Result<Profile> shared = share_profile(*state->office.wire, profile);
-    if (!shared.ok()) return state->office.wire->fail(shared.status());
+    if (!shared.ok()) return state->office.wire->fail(state->office.wire->last_call(), shared.status());
     state->office.profile = std::move(*shared);
     state->office.wire->set_segment_bytes(state->office.profile.between.segment_bytes);
     return Communicator(std::move(state));

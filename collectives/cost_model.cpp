@@ -5,7 +5,8 @@
 namespace homz::costs {
 namespace {
 
-constexpr double kChunk = 4096;  // values that codecs take as a whole
+constexpr double kOverlapLoss = 0.1;  // of the lesser of wire and work: messages need the processor, too
+constexpr double kChunk = 4096;       // values that codecs take as a whole
 
 // What collectives/schemes do. Sums combine streams; the lesser or the greater is found by decoding two and
 // encoding one.
@@ -109,9 +110,13 @@ void Model::round(const Round& round) {
   const double chain = seconds(piece, round.chain) + 2 * profile_.message_seconds;
   const double all = round.messages * pieces;
   const double work = all * (chain + seconds(piece, round.side));
-  const double least =
-      std::max(all * wire, round.link.latency + wire + chain + seconds(piece, round.between));
-  const double each = std::max(least, work), first = std::max(least, work + pending_);
+  const double path = round.link.latency + wire + chain + seconds(piece, round.between);
+  const double sending = all * wire;
+  const auto taken = [&](double working) {
+    const double less = std::min(sending, working), more = std::max(sending, working);
+    return std::max(more + kOverlapLoss * less, path);
+  };
+  const double each = taken(work), first = taken(work + pending_);
   pending_ = 0;
   cost_.seconds += round.times * each + (first - each);
   cost_.wire_bytes += round.times * all * sent;

@@ -1,3 +1,4 @@
+// How ranks agree on what their data are like, and on what to do with them.
 #include <fmt/format.h>
 
 #include <cmath>

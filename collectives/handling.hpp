@@ -48,12 +48,16 @@ class Handling {
   virtual Result<BlockPtr> contribute(Piece& piece, bool again) = 0;
   // `is_lower`: it comes from a lower rank, and is the left operand.
   virtual Status join(Piece& piece, BlockPtr received, bool is_lower, Next next) = 0;
-  // All is in: the result, to `out`, if it is wanted. `travels`: some rank gets it as a message; then all
+  // All is in: what this rank has becomes the result. `travels`: some rank gets it as a message; then all
   // must use what that message says.
   virtual Status complete(Piece& piece, bool travels) = 0;
+  // A message of the result.
   virtual Result<BlockPtr> deliver(Piece& piece) = 0;
-  // `passed_on`: deliver() follows.
+  // The result as another rank has it. `passed_on`: deliver() follows.
   virtual Status take(Piece& piece, BlockPtr received, bool passed_on) = 0;
+  // The result to `out`, which is not empty; once, before or after it is delivered, when nobody waits for
+  // this rank.
+  virtual Status write(Piece& piece) = 0;
 
   virtual Times times() const { return {}; }
 };

@@ -87,14 +87,16 @@ bool asks(const Running& run, const Profile& profile) {
 
 Result<std::shared_ptr<Running>> begin(Office& office, Call call) {
   Wire& wire = *office.wire;
-  if (!wire.failure().ok())
-    return Status(
-        wire.failure().code(),
-        fmt::format("an earlier call on this communicator has failed ({}): call renew() on all ranks",
-                    wire.failure().message()));
+  const std::uint32_t number = wire.next_call();
+  const Status failure = wire.check(number);
+  if (!failure.ok() && wire.failed_call() < number)
+    return Status(failure.code(),
+                  fmt::format("an earlier call on this communicator has failed ({}): call renew() on "
+                              "all ranks",
+                              failure.message()));
+  HOMZ_TRY(failure);
   auto run = std::make_shared<Running>();
   run->place = {wire.rank(), wire.size(), call.root};
-  const std::uint32_t number = wire.next_call();  // of calls that are refused, too: others may hear of them
   HOMZ_TRY(check(call, run->place).within(fmt::format("rank {}", wire.rank())));
   run->call = std::move(call);
   run->signature = signature_of(run->call, wire.size());

@@ -1,3 +1,4 @@
+// From a decision to transfers, on one level or two.
 #include <algorithm>
 #include <bit>
 #include <numeric>

@@ -55,7 +55,7 @@ T largest(ConstBytes data) {
       most[i] = most[i] < magnitude ? magnitude : most[i];
     }
   }
-  std::memcpy(values, data.data(), data.size());
+  if (!data.empty()) std::memcpy(values, data.data(), data.size());
   for (std::size_t i = 0; i < data.size() / sizeof(T); ++i)
     most[i] = std::max(most[i], finite_magnitude(values[i]));
   return *std::max_element(most, most + kLanes);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "core/bits.hpp"
 
@@ -13,6 +14,7 @@ namespace {
 constexpr std::uint64_t kIdStride = 0x9e3779b1;
 
 constexpr double kPatience = 0.2;  // seconds, before those that are waited for are asked what they call
+constexpr std::size_t kBusy = 2;   // messages under way to a rank that keep its wire busy
 
 template <class T>
 std::span<T> part_of(std::span<T> whole, std::uint64_t first, std::uint64_t bytes) {
@@ -92,7 +94,7 @@ Status Transfers::begin() {
 Result<bool> Transfers::advance() {
   if (!has_begun_) HOMZ_TRY(begin());
   while (true) {
-    HOMZ_TRY(wire_.poll());
+    HOMZ_TRY(wire_.poll(job_.call.sequence));
     HOMZ_TRY(channel_->progress());
     if (steps_done_ == steps_.size() && completed_ == ways_.size() && channel_->all_sent()) {
       tell();
@@ -104,19 +106,17 @@ Result<bool> Transfers::advance() {
   }
 }
 
-// One piece of work, what others wait for first.
+// One piece of work: what keeps the wires busy first, then what others will wait for, what only this rank
+// waits for last.
 Result<bool> Transfers::work() {
-  HOMZ_ASSIGN(bool something_done, receive_one());
-  if (!something_done) {
-    HOMZ_ASSIGN(something_done, send_one());
+  using Work = Result<bool> (Transfers::*)();
+  HOMZ_ASSIGN(bool is_done, send_one(kBusy));
+  for (const Work next : {&Transfers::receive_one, &Transfers::send_any, &Transfers::prepare_one,
+                          &Transfers::complete_one, &Transfers::write_one}) {
+    if (is_done) break;
+    HOMZ_ASSIGN(is_done, (this->*next)());
   }
-  if (!something_done && !handling_->prepares_all()) {
-    HOMZ_ASSIGN(something_done, prepare_one());
-  }
-  if (!something_done) {
-    HOMZ_ASSIGN(something_done, complete_one());
-  }
-  return something_done;
+  return is_done;
 }
 
 // Keeps account of the time in which nothing was done.
@@ -133,6 +133,7 @@ Status Transfers::wait(bool something_done) {
     wait_seconds_ += idle;
     return Status();
   }
+  if (idle > kPatience) HOMZ_TRY(wire_.failure());
   if (idle > kPatience && !has_asked_) {
     has_asked_ = true;
     for (const Queue& queue : queues_)
@@ -198,8 +199,7 @@ Status Transfers::receive(Way& way, const Step& step, BlockPtr message) {
   ++steps_done_;
   if (step.kind == Kind::take) {
     HOMZ_TRY(handling_->take(piece, std::move(message), way.next < way.steps.size()));
-    completed_ += way.is_complete ? 0 : 1;  // the ring form of bcast brings some parts twice
-    way.is_complete = true;
+    have_result(way);
     return Status();
   }
   const Next next = is_ready(way)                                    ? Next::complete
@@ -220,11 +220,32 @@ bool Transfers::is_ready(const Way& way) const {
 
 Status Transfers::complete_if_ready(Way& way) {
   if (!is_ready(way)) return Status();
-  way.is_complete = true;
-  ++completed_;
   const bool is_delivered = way.next < way.steps.size();
-  if (way.piece.out.empty() && !is_delivered) return Status();
-  return handling_->complete(way.piece, job_.travels || is_delivered);
+  if (!way.piece.out.empty() || is_delivered)
+    HOMZ_TRY(handling_->complete(way.piece, job_.travels || is_delivered));
+  have_result(way);
+  return Status();
+}
+
+// The ring form of bcast brings some parts twice.
+void Transfers::have_result(Way& way) {
+  way.is_complete = true;
+  if (way.is_listed) return;
+  way.is_listed = true;
+  if (way.piece.out.empty())
+    ++completed_;
+  else
+    to_write_.push_back(&way);
+}
+
+Result<bool> Transfers::write_one() {
+  if (to_write_.empty()) return false;
+  Way& way = *to_write_.front();
+  to_write_.pop_front();
+  HOMZ_TRY(handling_->write(way.piece));
+  if (way.next == way.steps.size()) way.piece.held.reset();
+  ++completed_;
+  return true;
 }
 
 // Of the pieces that nothing is joined to: they wait until they are sent, or nothing else is to be done.
@@ -238,9 +259,9 @@ Result<bool> Transfers::complete_one() {
   return false;
 }
 
-Result<bool> Transfers::send_one() {
+Result<bool> Transfers::send_one(std::size_t most_under_way) {
   for (Queue& queue : queues_) {
-    if (queue.next_send == queue.sends.size()) continue;
+    if (queue.next_send == queue.sends.size() || channel_->under_way(queue.peer) >= most_under_way) continue;
     const std::uint32_t step = queue.sends[queue.next_send];
     if (!is_turn(step)) continue;
     ++queue.next_send;
@@ -265,6 +286,10 @@ Status Transfers::send(Way& way, const Step& step) {
   raw_bytes_ += piece.bytes;
   HOMZ_TRY(channel_->send(step.peer, message));
   return complete_if_ready(way);
+}
+
+Result<bool> Transfers::send_any() {
+  return send_one(std::numeric_limits<std::size_t>::max());
 }
 
 Result<bool> Transfers::prepare_one() {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <deque>
 #include <memory>
 #include <vector>
 
@@ -55,7 +56,8 @@ class Transfers final : public Operation {
     std::size_t next = 0;
     std::size_t last_join = 0;  // 1 + position among the steps; 0: none
     bool takes = false;
-    bool is_complete = false;
+    bool is_complete = false;  // the result is here
+    bool is_listed = false;    // to be written
   };
   // Steps with one peer, in order.
   struct Queue {
@@ -70,14 +72,17 @@ class Transfers final : public Operation {
   Status begin();
   Result<bool> work();
   Result<bool> receive_one();
-  Result<bool> send_one();
+  Result<bool> send_one(std::size_t most_under_way);
+  Result<bool> send_any();
   Result<bool> prepare_one();
   Result<bool> complete_one();
   Status check(const Way& way, const Step& step, const Frame& frame) const;
+  Result<bool> write_one();
   Status receive(Way& way, const Step& step, BlockPtr message);
   Status send(Way& way, const Step& step);
   bool is_ready(const Way& way) const;
   Status complete_if_ready(Way& way);
+  void have_result(Way& way);
   bool is_turn(std::uint32_t step) const;
   Status wait(bool something_done);
   void tell() const;
@@ -91,7 +96,9 @@ class Transfers final : public Operation {
   std::vector<Queue> queues_;
   std::unique_ptr<Channel> channel_;
   bool has_begun_ = false;
-  std::size_t steps_done_ = 0, prepared_ = 0, completing_ = 0, completed_ = 0;
+  std::size_t steps_done_ = 0, prepared_ = 0, completing_ = 0,
+              completed_ = 0;  // completed: written, if wanted
+  std::deque<Way*> to_write_;
   std::uint64_t raw_bytes_ = 0;
   double wait_seconds_ = 0;
   bool is_idle_ = false, has_asked_ = false;

@@ -9,15 +9,30 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+constexpr double kLeastMessage = 1e-7;  // seconds; less is noise
+
 // ---- Calls
 
-// Median seconds of an uncompressed ring allreduce of `chunks` values a rank, each a piece of its own.
-Result<double> seconds_of_ring(Party& party, Communicator& communicator, std::uint64_t chunks,
-                               double budget) {
-  std::vector<float> values(static_cast<std::size_t>(party.size()) * chunks, 1);
+// An uncompressed allreduce of so many pieces, of one value each, a part.
+struct Probe {
+  Algorithm algorithm;
+  std::uint64_t pieces;
+
+  std::uint64_t values(int ranks) const {
+    return algorithm == Algorithm::ring ? pieces * static_cast<std::uint64_t>(ranks) : pieces;
+  }
+};
+
+// Seconds of the slowest rank. What was disturbed the least shows what processors do.
+struct Times {
+  double median, least;
+};
+
+Result<Times> seconds_of(const Probe& probe, Party& party, Communicator& communicator, double budget) {
+  std::vector<float> values(probe.values(party.size()), 1);
   const Bytes bytes = std::as_writable_bytes(std::span(values));
   CollectiveOptions options;
-  options.algorithm = Algorithm::ring;
+  options.algorithm = probe.algorithm;
   options.scheme = Scheme::plain;
   options.piece_values = 1;
   const auto call = [&]() -> Result<double> {
@@ -28,22 +43,24 @@ Result<double> seconds_of_ring(Party& party, Communicator& communicator, std::ui
   HOMZ_ASSIGN(double first, call());
   HOMZ_TRY(party.slowest({&first, 1}));
   std::vector<double> times;
-  const int repeats = std::clamp(static_cast<int>(budget / std::max(first, 1e-9)), 7, 300);
+  const int repeats = std::clamp(static_cast<int>(budget / std::max(first, 1e-9)), 11, 300);
   for (int i = 0; i < repeats; ++i) {
     HOMZ_ASSIGN(const double seconds, call());
     times.push_back(seconds);
   }
-  double median = median_of(std::move(times));
-  HOMZ_TRY(party.slowest({&median, 1}));
-  return median;
+  double both[] = {median_of(times), *std::min_element(times.begin(), times.end())};
+  HOMZ_TRY(party.slowest(both));
+  return Times{both[0], both[1]};
 }
 
-Task ring_task(const Party& party, std::uint64_t chunks) {
+// Where a message takes one, and nothing else anything.
+double rounds_of(const Probe& probe, int ranks) {
+  Profile unit;
+  unit.inside.latency = unit.between.latency = 1;
   Task task;
-  task.count = static_cast<std::uint64_t>(party.size()) * chunks;
-  task.ranks = party.size();
-  task.ranks_per_node = party.size();  // for the numbers of messages only
-  return task;
+  task.ranks = task.ranks_per_node = ranks;
+  task.count = probe.values(ranks);
+  return expected_cost(task, {probe.algorithm, Scheme::plain, nullptr, 1, 1, 1}, unit).seconds;
 }
 
 // ---- Agreement on what every rank has measured
@@ -68,24 +85,33 @@ Status take_slowest(Party& party, Profile& profile) {
 
 }  // namespace
 
-// Pieces of one value: with many of them, a call takes the time of its messages; with one, a call's besides.
+// With many pieces, a call takes the time of its messages; with one, that of its rounds and of the call. In
+// rounds of all ranks a message may take longer than between two ranks alone.
 Status tune_calls(Transport& transport, const TuneOptions& options, Profile& profile) {
   return no_throw([&]() -> Status {
     if (transport.size() < 2) return Status();
-    constexpr std::uint64_t kPieces = 256;
+    constexpr Probe kMany{Algorithm::ring, 33}, kOne{Algorithm::ring, 1},
+        kBrief{Algorithm::recursive_doubling, 1};
     HOMZ_ASSIGN(auto messages, group_of_all(transport));
     HOMZ_ASSIGN(auto calls, group_of_all(transport));
     Party party(*messages);
     HOMZ_ASSIGN(Communicator communicator, Communicator::make(std::move(calls), profile));
-    HOMZ_ASSIGN(const double one, seconds_of_ring(party, communicator, 1, options.seconds_each));
-    HOMZ_ASSIGN(const double many, seconds_of_ring(party, communicator, kPieces, options.seconds_each));
-    const double rounds = 2.0 * (party.size() - 1);
-    profile.message_seconds = std::max(many - one, 0.0) / (2 * rounds * (kPieces - 1));
-    profile.call_seconds = 0;
-    Profile links = profile;
-    if (profile.between.latency > profile.inside.latency) links.inside = profile.between;
-    const Approach ring{Algorithm::ring, Scheme::plain, nullptr, 1, 1, 1};
-    profile.call_seconds = std::max(one - expected_cost(ring_task(party, 1), ring, links).seconds, 0.0);
+    const auto measure = [&](const Probe& probe) {
+      return seconds_of(probe, party, communicator, options.seconds_each);
+    };
+    HOMZ_ASSIGN(const Times many, measure(kMany));
+    HOMZ_ASSIGN(const Times one, measure(kOne));
+    HOMZ_ASSIGN(const Times brief, measure(kBrief));
+    const double rounds = rounds_of(kOne, party.size()), fewer = rounds_of(kBrief, party.size());
+    const double more_messages = 2 * rounds * static_cast<double>(kMany.pieces - kOne.pieces);
+    profile.message_seconds = std::max((many.least - one.least) / more_messages, kLeastMessage);
+    const double round = std::max(one.median - brief.median, 0.0) / (rounds - fewer);
+    const bool are_equal = profile.inside.latency == profile.between.latency;
+    LinkProfile& slower = profile.inside.latency > profile.between.latency ? profile.inside : profile.between;
+    slower.latency = std::max(slower.latency, round - 2 * profile.message_seconds);
+    if (are_equal) profile.inside.latency = slower.latency;
+    profile.call_seconds =
+        std::max(brief.median - fewer * (slower.latency + 2 * profile.message_seconds), 0.0);
     return Status();
   });
 }

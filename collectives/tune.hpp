@@ -27,7 +27,8 @@ Result<Profile> tune(Transport& transport, const TuneOptions& options);
 Status tune_processor(const TuneOptions& options, Profile& profile);
 // Latency, time of a byte, best segments.
 Status tune_links(Transport& transport, const TuneOptions& options, Profile& profile);
-// What a call and a message of ours take, beside the links; these must be known. At least two ranks.
+// What a call and a message of ours take, beside the links, which must be known; their latency rises to what
+// rounds of all ranks show. At least two ranks, else nothing changes.
 Status tune_calls(Transport& transport, const TuneOptions& options, Profile& profile);
 // The collectives that the transport has, from 4 bytes on.
 Status tune_natives(Transport& transport, const TuneOptions& options, Profile& profile);

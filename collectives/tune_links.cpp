@@ -16,6 +16,7 @@ constexpr std::uint64_t kSegments[] = {16 << 10,  32 << 10,  64 << 10, 128 << 10
 constexpr std::uint64_t kLeastLong = 4 << 20,
                         kMostLong = 64 << 20;  // beyond what rate limits let through at once
 constexpr unsigned kLongRuns = 3;
+constexpr double kLong = 0.1;         // seconds of a call that is made once
 constexpr double kNoticeable = 0.97;  // a larger segment must be faster than that
 
 // ---- Links
@@ -151,7 +152,8 @@ Result<double> seconds_of_native(Party& party, const NativeCall& call, double bu
   HOMZ_TRY(run());
   double first = seconds_between(begin, Clock::now());
   HOMZ_TRY(party.slowest({&first, 1}));
-  const auto repeats = static_cast<std::size_t>(std::clamp(budget / std::max(first, 1e-9), 3.0, 200.0));
+  if (first > kLong) return first;
+  const auto repeats = static_cast<std::size_t>(std::clamp(budget / std::max(first, 1e-9), 5.0, 200.0));
   std::vector<double> times;
   for (std::size_t i = 0; i < repeats; ++i) {
     if (!waits_for_all(call.collective) || i == 0) HOMZ_TRY(party.barrier());
@@ -166,17 +168,17 @@ Result<double> seconds_of_native(Party& party, const NativeCall& call, double bu
 
 Result<Curve> measure_native(Party& party, Collective collective, const TuneOptions& options, Buffer& in,
                              Buffer& out) {
-  constexpr double kTooLong = 1;  // seconds; larger ones follow by the slope
+  constexpr double kTooLong = 0.5;  // seconds; larger ones follow by the slope
   Curve curve;
   for (std::uint64_t bytes = 4; bytes <= options.most_native_bytes; bytes *= 4) {
     const NativeCall call = native_call(collective, bytes, party.size(), in, out);
     const auto whole = static_cast<double>(whole_bytes(call));
     if (!curve.points.empty() && whole <= curve.points.back().bytes) continue;
-    HOMZ_ASSIGN(double seconds, seconds_of_native(party, call, options.seconds_each));
-    if (!curve.points.empty()) seconds = std::max(seconds, curve.points.back().seconds);
+    HOMZ_ASSIGN(const double seconds, seconds_of_native(party, call, options.seconds_each));
     curve.points.push_back({whole, seconds});
     if (seconds > kTooLong) break;
   }
+  smooth(curve);
   return curve;
 }
 

@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "collectives/profile.hpp"
 #include "collectives/transport.hpp"
 
 namespace homz {
@@ -21,22 +22,31 @@ inline double seconds_between(std::chrono::steady_clock::time_point from,
   return std::chrono::duration<double>(to - from).count();
 }
 
-// Median seconds of f(), which returns a Status: five runs at least, then until the time is up. The first run
-// does not count.
+// Seconds of f(), which returns a Status: the median of five means, each over `batch` seconds or one run.
+// Means see what ranks that share cores take from each other. The first run does not count.
 template <class F>
-Result<double> median_seconds(double budget, F&& f) {
-  constexpr std::size_t kLeast = 5, kMost = 1000;
+Result<double> typical_seconds(double batch, F&& f) {
+  constexpr unsigned kBatches = 5;
   using Clock = std::chrono::steady_clock;
   HOMZ_TRY(f());
-  std::vector<double> times;
-  const Clock::time_point begin = Clock::now();
-  for (Clock::time_point before = begin;
-       times.size() < kLeast || (times.size() < kMost && seconds_between(begin, before) < budget);) {
-    before = Clock::now();
-    HOMZ_TRY(f());
-    times.push_back(seconds_between(before, Clock::now()));
+  std::vector<double> means;
+  for (unsigned i = 0; i < kBatches; ++i) {
+    const Clock::time_point begin = Clock::now();
+    double passed = 0;
+    unsigned runs = 0;
+    for (; runs == 0 || passed < batch; ++runs) {
+      HOMZ_TRY(f());
+      passed = seconds_between(begin, Clock::now());
+    }
+    means.push_back(passed / runs);
   }
-  return median_of(std::move(times));
+  return median_of(std::move(means));
+}
+
+// Nothing takes longer than more of it: what does was disturbed.
+inline void smooth(Curve& curve) {
+  for (std::size_t i = curve.points.size(); i-- > 1;)
+    curve.points[i - 1].seconds = std::min(curve.points[i - 1].seconds, curve.points[i].seconds);
 }
 
 // All ranks of the transport, with messages of their own.

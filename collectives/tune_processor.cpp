@@ -47,12 +47,6 @@ class Pieces {
   std::uint64_t size_, at_ = 0;
 };
 
-// Noise must not make larger pieces cheaper.
-void add_point(Curve& curve, std::uint64_t bytes, double seconds) {
-  const double before = curve.points.empty() ? 0 : curve.points.back().seconds;
-  curve.points.push_back({static_cast<double>(bytes), std::max(seconds, before)});
-}
-
 Status measure_piece(const CodecChoice& codec, const std::vector<float>& values, std::uint64_t count,
                      double budget, CodecProfile& profile) {
   const bool computes = find_arithmetic(codec.codec->info().id) != nullptr;
@@ -78,8 +72,8 @@ Status measure_piece(const CodecChoice& codec, const std::vector<float>& values,
   const Bytes out = std::as_writable_bytes(std::span(decoded));
 
   const auto measure = [&](Curve& curve, auto&& work) -> Status {
-    HOMZ_ASSIGN(const double seconds, median_seconds(budget, work));
-    add_point(curve, bytes, seconds);
+    HOMZ_ASSIGN(const double seconds, typical_seconds(budget, work));
+    curve.points.push_back({static_cast<double>(bytes), seconds});
     return Status();
   };
   HOMZ_TRY(measure(profile.encode, [&] { return coder.encode(pieces.next()).status(); }));
@@ -99,12 +93,12 @@ Status measure_memory(std::vector<float>& values, double budget, Profile& profil
   Pieces pieces(values, count);
   std::vector<float> to(count);
   const Bytes out = std::as_writable_bytes(std::span(to));
-  HOMZ_ASSIGN(const double copying, median_seconds(budget, [&] {
+  HOMZ_ASSIGN(const double copying, typical_seconds(budget, [&] {
                 const ConstBytes from = pieces.next();
                 std::memcpy(out.data(), from.data(), from.size());
                 return Status();
               }));
-  HOMZ_ASSIGN(const double adding, median_seconds(budget, [&] {
+  HOMZ_ASSIGN(const double adding, typical_seconds(budget, [&] {
                 operate(ReduceOp::sum, Dtype::f32, pieces.next(), out, out);
                 return Status();
               }));
@@ -127,6 +121,8 @@ Status tune_processor(const TuneOptions& options, Profile& profile) {
       CodecProfile measured{name, {}, {}, {}, {}};
       for (const std::uint64_t count : kPieces)
         HOMZ_TRY(measure_piece(codec, values, count, options.seconds_each, measured).within(name));
+      for (Curve* curve : {&measured.encode, &measured.decode, &measured.combine, &measured.accumulate})
+        smooth(*curve);
       profile.codecs.push_back(std::move(measured));
     }
     return Status();

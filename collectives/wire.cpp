@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <mutex>
 #include <numeric>
 
 #include "core/checksum.hpp"
@@ -11,13 +12,13 @@
 namespace homz {
 namespace {
 
-// News: the code, then the text.
-void write_news(const Status& status, std::uint32_t call, Block& block) {
+// News: the number of the call is the frame's; the payload is the code, then the text.
+void write_news(std::uint32_t call, const Status& status, Block& block) {
   const std::size_t length = std::min<std::size_t>(status.message().size(), block.capacity() - 1);
   block.room()[0] = static_cast<std::byte>(status.code());
   std::copy_n(reinterpret_cast<const std::byte*>(status.message().data()), length, block.room().begin() + 1);
-  block.frame.content = Content::failure;
   block.frame.call.sequence = call;
+  block.frame.content = Content::failure;
   block.frame.payload_bytes = static_cast<std::uint32_t>(1 + length);
   block.frame.has_checksum = true;
   block.frame.payload_checksum = checksum(block.payload());
@@ -47,8 +48,24 @@ Result<std::unique_ptr<Wire>> Wire::make(std::unique_ptr<Transport> transport, s
   return wire;
 }
 
+namespace {
+
+// Messages of a failed call may still arrive. A transport that came later could take them for its own where
+// it is known by the same number, so one that calls have failed on is never destroyed.
+void bury(std::unique_ptr<Transport> transport) {
+  static auto* const graves = new std::vector<std::unique_ptr<Transport>>;
+  static std::mutex guard;
+  const std::lock_guard lock(guard);
+  graves->push_back(std::move(transport));
+}
+
+}  // namespace
+
 Wire::~Wire() {
   hang_up();
+  const bool has_failed = whole_ != nullptr ? !whole_->failure_.ok() : !failure_.ok();
+  if (has_failed && renewed_) bury(std::move(renewed_));
+  if (has_failed || has_been_renewed_) bury(std::move(first_));
 }
 
 Status Wire::listen() {
@@ -56,31 +73,41 @@ Status Wire::listen() {
   return current_->receive(heard_->block->whole(), kAnyRank, kNewsTag, &heard_->pending);
 }
 
-Status Wire::poll() {
-  HOMZ_TRY(current_->poll());
-  if (whole_ != nullptr) return whole_->poll();
-  if (heard_ != nullptr && heard_->pending.done && failure_.ok()) HOMZ_TRY(hear());
-  if (failure_.ok() && early_.first <= calls_) failure_ = early_.second;
-  return failure_;
+Status Wire::check(std::uint32_t call) const {
+  if (whole_ != nullptr) return whole_->check(call);
+  return failure_.ok() || call < failed_call_ ? Status() : failure_;
 }
 
-// A failure, or a question.
-Status Wire::hear() {
+Status Wire::poll(std::uint32_t call) {
+  HOMZ_TRY(current_->poll());
+  if (whole_ != nullptr) return whole_->poll(call);
+  if (heard_ != nullptr && heard_->pending.done) HOMZ_TRY(hear(call));
+  return check(call);
+}
+
+// A failure, or a question. What cannot be read ends the call that this rank is in.
+Status Wire::hear(std::uint32_t call) {
   const auto [done, bytes, from] = heard_->pending;
-  const Result<Frame> frame = load_frame(heard_->block->whole().first(bytes));
-  if (!frame.ok()) return failure_ = frame.status().within(fmt::format("news of rank {}", from));
-  if (frame->content != Content::question) {
-    const Status status = read_failure(*heard_->block, *frame, bytes - Frame::kBytes, from);
-    if (!begun_.empty()) return failure_ = status;
-    early_ = {frame->call.sequence, status};
-    return Status();
-  }
+  const BlockPtr block = heard_->block;
   HOMZ_TRY(listen());
-  if (frame->call.sequence > calls_) {
+  const Result<Frame> frame = load_frame(block->whole().first(bytes));
+  if (!frame.ok()) {
+    note(call, frame.status().within(fmt::format("news of rank {}", from)));
+  } else if (frame->content != Content::question) {
+    note(frame->call.sequence, read_failure(*block, *frame, bytes - Frame::kBytes, from));
+  } else if (frame->call.sequence > calls_) {
     asked_early_.emplace_back(frame->call, from);
-    return Status();
+  } else {
+    static_cast<void>(fail(frame->call.sequence, compare(frame->call, from)));
   }
-  return fail(compare(frame->call, from));
+  return Status();
+}
+
+// The earliest failure counts.
+void Wire::note(std::uint32_t call, const Status& status) {
+  if (!failure_.ok() && call >= failed_call_) return;
+  failure_ = status;
+  failed_call_ = call;
 }
 
 Status Wire::compare(const CallSignature& theirs, int from) const {
@@ -92,7 +119,6 @@ Status Wire::compare(const CallSignature& theirs, int from) const {
 Status Wire::begin_call(CallSignature& call) {
   call.history = history_;
   history_ = digest_of(call);
-  if (early_.first <= call.sequence && !early_.second.ok()) return failure_ = early_.second;
   if (begun_.size() == kKept) begun_.pop_front();
   begun_.push_back(call);
   Status status;
@@ -125,12 +151,13 @@ void Wire::tell(int rank, BlockPtr news) {
     told_.pop_back();
 }
 
-Status Wire::fail(const Status& status) {
-  if (whole_ != nullptr) return whole_->fail(status);
-  if (!failure_.ok() || status.ok()) return failure_;
-  failure_ = status;
+Status Wire::fail(std::uint32_t call, const Status& status) {
+  if (whole_ != nullptr) return whole_->fail(call, status);
+  const Status known = check(call);
+  if (!known.ok() || status.ok()) return known;
+  note(call, status);
   const BlockPtr news = std::make_shared<Block>(kNewsBytes);
-  write_news(status, calls_, *news);
+  write_news(call, status, *news);
   for (int r = 0; r < size(); ++r)
     if (r != rank()) tell(r, news);
   static_cast<void>(current_->poll());
@@ -156,15 +183,17 @@ Status Wire::renew() {
   hang_up();
   std::vector<int> all(static_cast<std::size_t>(first_->size()));
   std::iota(all.begin(), all.end(), 0);
-  renewed_.reset();
-  HOMZ_ASSIGN(renewed_, first_->group(all));
+  auto renewed = first_->group(all);
+  HOMZ_TRY(renewed.status());
+  if (renewed_) bury(std::move(renewed_));
+  has_been_renewed_ = true;
+  renewed_ = std::move(*renewed);
   current_ = renewed_.get();
   failure_ = Status();
   calls_ = history_ = 0;
   ++generation_;
   begun_.clear();
   asked_early_.clear();
-  early_ = {};
   return listen();
 }
 

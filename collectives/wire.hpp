@@ -31,6 +31,7 @@ class Wire {
 
   // The next call's number; calls are numbered alike on all ranks.
   std::uint32_t next_call() { return ++calls_; }
+  std::uint32_t last_call() const { return calls_; }
   // Keeps a call, which has its number, for ranks that ask. Error: one has asked already, and calls something
   // else.
   Status begin_call(CallSignature& call);
@@ -39,20 +40,25 @@ class Wire {
   void ask(std::uint32_t sequence, int peer);
   // Counts renew(): calls that began before are of no use.
   std::uint32_t generation() const { return generation_; }
-  // Of the failed call, if there is one.
-  const Status& failure() const { return failure_; }
 
-  // Moves messages on. Error: another rank's call has failed.
-  Status poll();
-  // Tells the others that this rank's call has failed, and returns the failure.
-  Status fail(const Status& status);
+  // Whether a call of this number can go on: a rank that is behind the others still finishes the calls before
+  // the one that failed.
+  Status check(std::uint32_t call) const;
+  std::uint32_t failed_call() const { return failed_call_; }
+  // Of any call: ranks that have failed may not answer those that are behind.
+  const Status& failure() const { return whole_ != nullptr ? whole_->failure() : failure_; }
+  // Moves messages on. Error: as of check().
+  Status poll(std::uint32_t call);
+  // Tells the others that this call has failed on this rank, and returns what all are told.
+  Status fail(std::uint32_t call, const Status& status);
   // After a failure, by all ranks; what was under way must be gone.
   Status renew();
 
  private:
   Wire() = default;
   Status listen();
-  Status hear();
+  Status hear(std::uint32_t call);
+  void note(std::uint32_t call, const Status& status);
   Status compare(const CallSignature& theirs, int from) const;
   void tell(int rank, BlockPtr news);
   void hang_up();
@@ -66,6 +72,7 @@ class Wire {
   static constexpr int kNewsTag = 32767;
 
   std::unique_ptr<Transport> first_, renewed_;
+  bool has_been_renewed_ = false;
   Transport* current_ = nullptr;
   Wire* whole_ = nullptr;
   BlockPool pool_;
@@ -75,7 +82,7 @@ class Wire {
   std::deque<CallSignature> begun_;                         // the last calls, by rising number
   std::vector<std::pair<CallSignature, int>> asked_early_;  // of calls that have not begun here
   Status failure_;
-  std::pair<std::uint32_t, Status> early_;  // of a call that others have begun while this rank joins them
+  std::uint32_t failed_call_ = 0;
   std::unique_ptr<News> heard_;
   std::deque<News> told_;
 };

@@ -51,7 +51,7 @@ ChecksumState sum_words(const std::byte* words, std::uint64_t count) {
   return sum_columns(words, count);
 }
 
-std::uint64_t checksum(ConstBytes bytes, unsigned threads) {
+ChecksumState sums_of(ConstBytes bytes, unsigned threads) {
   constexpr std::uint64_t kSlice = 1 << 18;  // words a task
   const std::uint64_t count = bytes.size() / 4;
   ChecksumState total;
@@ -66,7 +66,11 @@ std::uint64_t checksum(ConstBytes bytes, unsigned threads) {
   for (std::uint64_t i = 4 * count; i < bytes.size(); ++i)
     last |= std::to_integer<std::uint32_t>(bytes[i]) << (8 * (i - 4 * count));
   total.add(count, last);
-  return total.finish(bytes.size());
+  return total;
+}
+
+std::uint64_t checksum(ConstBytes bytes, unsigned threads) {
+  return sums_of(bytes, threads).finish(bytes.size());
 }
 
 }  // namespace homz

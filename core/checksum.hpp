@@ -45,6 +45,7 @@ struct ChecksumState {
   }
 };
 
+ChecksumState sums_of(ConstBytes bytes, unsigned threads = 1);
 std::uint64_t checksum(ConstBytes bytes, unsigned threads = 1);
 
 // The state of `count` whole words at any alignment, numbered from 0, for checksums of several parts.

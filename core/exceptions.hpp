@@ -133,6 +133,12 @@ class ExceptionList {
   bool empty() const { return bytes_.empty(); }
   std::uint64_t segments() const { return ceil_div(positions_, kExceptionSegment); }
 
+  // The exact values of a segment, in the order of their positions.
+  const std::byte* values_of(const ExceptionCounts& before, std::uint64_t value_bytes) const {
+    return bytes_.data() + kExceptionRow * segments() + 4 * (total_.fill_runs + total_.exact_runs) +
+           value_bytes * before.exact_values;
+  }
+
   // Calls fill(position) and exact(position, bits) for every exception of the segment, positions within the
   // segment. Errors: corrupt_stream for runs that are not increasing and disjoint, reach past the segment or
   // the positions, or do not add up to the table's count of values; positions in front of the fault have been
@@ -161,8 +167,7 @@ Status ExceptionList::visit(std::uint64_t segment, const ExceptionCounts& before
   const std::byte* const runs = bytes_.data() + kExceptionRow * segments();
   const std::byte* const fills = runs + 4 * before.fill_runs;
   const std::byte* const exacts = runs + 4 * (total_.fill_runs + before.exact_runs);
-  const std::byte* value =
-      runs + 4 * (total_.fill_runs + total_.exact_runs) + sizeof(T) * before.exact_values;
+  const std::byte* value = values_of(before, sizeof(T));
   std::uint64_t values_left = counts.exact_values;
 
   const auto each_run = [&](const std::byte* at, std::uint64_t run_count, auto visit_position) {

@@ -10,6 +10,10 @@ namespace homz {
 using Bytes = std::span<std::byte>;
 using ConstBytes = std::span<const std::byte>;
 
+inline bool overlap(ConstBytes a, ConstBytes b) {
+  return !a.empty() && !b.empty() && a.data() < b.data() + b.size() && b.data() < a.data() + a.size();
+}
+
 // Bump allocator over the caller's scratch, in 256-byte slots (what device memory wants).
 // One function per algorithm takes its arrays from an Arena: run with a counting arena it tells how much
 // scratch is needed, run with a carving one it hands it out. So the query and the use cannot disagree.

@@ -33,10 +33,6 @@ Status require_coder(const Codec& codec, Exec exec) {
                             codec.info().name));
 }
 
-bool overlap(ConstBytes a, ConstBytes b) {
-  return !a.empty() && !b.empty() && a.data() < b.data() + b.size() && b.data() < a.data() + a.size();
-}
-
 Status check_buffers(ConstBytes input, ConstBytes output, ConstBytes scratch) {
   const auto is_missing = [](ConstBytes buffer) { return buffer.data() == nullptr && !buffer.empty(); };
   if (is_missing(input) || is_missing(output) || is_missing(scratch))
@@ -82,7 +78,7 @@ Status judge_checksum(const StreamHeader& header, std::uint64_t found) {
   return Status(Code::corrupt_stream, "the payload's checksum does not match: the stream is damaged");
 }
 
-Status verify_payload(const OpenStream& stream, Exec exec) {
+Status verify(const OpenStream& stream, Exec exec) {
   return judge_checksum(stream.header, checksum(stream.payload, exec.threads));
 }
 
@@ -175,7 +171,9 @@ Result<StreamFootprint> find_footprint(const Compression& compression, Exec exec
   const StreamHeader header = header_of(compression);
   Footprint codec_needs;
   if (codec_applies(header, compression.choice.codec->info())) {
-    HOMZ_ASSIGN(codec_needs, compression.choice.codec->footprint(encoding_of(header), exec));
+    Encoding encoding = encoding_of(header);
+    encoding.always_coded = compression.always_coded;
+    HOMZ_ASSIGN(codec_needs, compression.choice.codec->footprint(encoding, exec));
   }
   const std::uint64_t capacity =
       StreamHeader::kBytes + std::max(codec_needs.max_payload, compression.field.bytes());
@@ -294,7 +292,7 @@ Status decode(const OpenStream& stream, Bytes data, Bytes scratch, Exec exec) {
   HOMZ_TRY(check_buffers(stream.payload, data, scratch));
   if (exec.space == Space::device) return gpu::decode(stream, encoding_of(header), data, scratch, exec);
   if (header.representation != Representation::coded || !stream.codec->verifies())
-    HOMZ_TRY(verify_payload(stream, exec));
+    HOMZ_TRY(verify(stream, exec));
   switch (header.representation) {
     case Representation::stored:
       copy(stream.payload, data, exec.threads);
@@ -327,7 +325,7 @@ Status decode_part(const OpenStream& stream, const Region& region, Bytes data, B
   if (header.representation == Representation::coded && stream.codec->decodes_regions())
     return stream.codec->decode_region(encoding_of(header), region, stream.payload, data, exec);
   if (header.representation == Representation::stored) {
-    HOMZ_TRY(verify_payload(stream, exec));
+    HOMZ_TRY(verify(stream, exec));
     copy_region(region, header.field, stream.payload, data);
     return Status();
   }
@@ -359,6 +357,10 @@ Result<OpenStream> open_stream(const Registry& registry, const StreamHeader& hea
     HOMZ_TRY(check_buffers(bytes, {}, {}));
     return open_known(registry, header, bytes, exec);
   });
+}
+
+Status verify_payload(const OpenStream& stream, Exec exec) {
+  return enter([&] { return verify(stream, exec); });
 }
 
 Status decode_stream(const OpenStream& stream, Bytes data, Bytes scratch, Exec exec) {

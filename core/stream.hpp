@@ -73,6 +73,10 @@ Result<OpenStream> open_stream(const Registry& registry, ConstBytes stream, Exec
 Result<OpenStream> open_stream(const Registry& registry, const StreamHeader& header, ConstBytes stream,
                                Exec exec);
 
+// Whether the payload is the one that the header was made with, on the host. Errors: corrupt_stream.
+// decode_stream() does it, or what is as good, by itself.
+Status verify_payload(const OpenStream& stream, Exec exec);
+
 // Decompresses into `data`, which must have exactly header.field.bytes() bytes. Bytes whose checksum does not
 // match are refused; hostile ones give a Status, never a fault. On an error `data` may hold decoded
 // values up to the fault.

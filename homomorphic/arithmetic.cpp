@@ -63,10 +63,6 @@ Status finish(StreamHeader header, const Combined& combined, Bytes stream, std::
   return Status();
 }
 
-bool overlap(ConstBytes a, ConstBytes b) {
-  return !a.empty() && !b.empty() && a.data() < b.data() + b.size() && b.data() < a.data() + a.size();
-}
-
 Status check_buffers(const StreamFootprint& needed, std::span<const OpenStream> operands, ConstBytes stream,
                      ConstBytes scratch, const std::uint64_t* stream_bytes) {
   bool do_overlap = overlap(stream, scratch);
@@ -85,18 +81,30 @@ Status check_buffers(const StreamFootprint& needed, std::span<const OpenStream> 
   return Status();
 }
 
+// The decoded values may take the place of those that are added, but no other's.
+Status check_apart(const OpenStream& stream, ConstBytes data, ConstBytes result, ConstBytes decoded,
+                   ConstBytes scratch) {
+  const bool in_place = decoded.data() == data.data();
+  if (overlap(data, result) || overlap(data, scratch) || overlap(decoded, result) ||
+      overlap(decoded, scratch) || overlap(decoded, stream.payload) || (overlap(decoded, data) && !in_place))
+    return Status(Code::invalid_argument,
+                  "buffers overlap; give separate memory (decoded values may take the place of the data)");
+  return Status();
+}
+
 Status require_host(Exec exec) {
   return exec.space == Space::host ? Status()
                                    : Status(Code::unsupported,
-                                            "on a GPU there are linear combinations in the "
-                                            "caller's memory only: use the host");
+                                            "on a GPU there are linear combinations, and a stream plus "
+                                            "values, in the caller's memory only: use the host");
 }
 
 Result<StreamFootprint> find_footprint(std::span<const OpenStream> operands, Exec exec) {
   if (exec.space == Space::device) HOMZ_TRY(gpu::ready());
-  HOMZ_TRY(check(operands));
+  if (operands.empty()) return Status(Code::invalid_argument, "arithmetic on no stream at all");
   HOMZ_ASSIGN(const CodecArithmetic* const arithmetic, arithmetic_of(operands[0]));
-  if (exec.space == Space::device && !arithmetic->on_device()) return require_host(exec);
+  if (!arithmetic->on_device()) HOMZ_TRY(require_host(exec));
+  HOMZ_TRY(check(operands, exec));
   HOMZ_ASSIGN(const Footprint needs,
               arithmetic->footprint(encoding_of(operands[0].header), operands.size(), exec));
   StreamFootprint footprint{StreamHeader::kBytes + needs.max_payload, needs.encode_scratch,
@@ -128,13 +136,14 @@ Status infinite_bound() {
 Status combine_into(const Combination& combination, std::span<const OpenStream> operands, Bytes stream,
                     Bytes scratch, std::uint64_t* stream_bytes, Exec exec) {
   HOMZ_TRY(check_arithmetic());
+  HOMZ_TRY(verify(operands, exec));
   HOMZ_ASSIGN(const StreamFootprint needed, find_footprint(operands, exec));
   HOMZ_TRY(check_buffers(needed, operands, stream, scratch, stream_bytes));
   HOMZ_TRY(check_combination(combination, operands.size(), operands[0].header.field.dtype));
   if (operands[0].header.field.count() == 0) return copy_empty(operands[0], stream, stream_bytes, exec);
   HOMZ_ASSIGN(const CodecArithmetic* const arithmetic, arithmetic_of(operands[0]));
   const Encoding encoding = encoding_of(operands[0].header);
-  HOMZ_ASSIGN(const CodecParams params, arithmetic->with_step(encoding.params, 0));
+  HOMZ_ASSIGN(const CodecParams params, arithmetic->params_of_result(operands[0], combination.scale));
   double bound = at_least_positive(bound_of_sum(combination, operands));
   const Bytes payload = stream.subspan(StreamHeader::kBytes, needed.stream_bytes - StreamHeader::kBytes);
   if (exec.space == Space::device) {
@@ -146,8 +155,8 @@ Status combine_into(const Combination& combination, std::span<const OpenStream> 
     return write_result({header_with(operands[0], params, bound), bound, combination.scale}, ledger, stream,
                         stream_bytes, exec);
   }
-  HOMZ_ASSIGN(const double step, arithmetic->step(encoding, operands[0].payload));
-  const double missed = std::abs(combination.shift - std::nearbyint(combination.shift / step) * step);
+  HOMZ_ASSIGN(const double step, arithmetic->step(operands[0]));
+  const double missed = missed_by(combination.shift, std::nearbyint(combination.shift / step), step);
   bound = at_least_positive(multiply_up(add_up(bound, missed), combination.scale));
   if (!std::isfinite(bound)) return infinite_bound();
   Combined combined;
@@ -160,12 +169,13 @@ Status extremum_into(Extremum which, const OpenStream& a, const OpenStream& b, B
   HOMZ_TRY(check_arithmetic());
   HOMZ_TRY(require_host(exec));
   const OpenStream operands[] = {a, b};
+  HOMZ_TRY(verify(operands, exec));
   HOMZ_ASSIGN(const StreamFootprint needed, find_footprint(operands, exec));
   HOMZ_TRY(check_buffers(needed, operands, stream, scratch, stream_bytes));
   if (a.header.field.count() == 0) return copy_empty(a, stream, stream_bytes, exec);
   HOMZ_ASSIGN(const CodecArithmetic* const arithmetic, arithmetic_of(a));
   const Encoding encoding = encoding_of(a.header);
-  HOMZ_ASSIGN(const CodecParams params, arithmetic->with_step(encoding.params, 0));
+  HOMZ_ASSIGN(const CodecParams params, arithmetic->params_of_result(a, 1));
   Combined combined;
   HOMZ_TRY(arithmetic->extremum(
       encoding, which, a, b, stream.subspan(StreamHeader::kBytes, needed.stream_bytes - StreamHeader::kBytes),
@@ -187,22 +197,29 @@ Status check_values(const Field& field, ConstBytes data, ConstBytes decoded, dou
 Status accumulate_into(const OpenStream& stream, ConstBytes data, double abs_error, Bytes result,
                        Bytes decoded, Bytes scratch, std::uint64_t* result_bytes, Exec exec) {
   HOMZ_TRY(check_arithmetic());
-  HOMZ_TRY(require_host(exec));
+  HOMZ_TRY(verify({&stream, 1}, exec));
   HOMZ_ASSIGN(const StreamFootprint needed, find_footprint({&stream, 1}, exec));
   HOMZ_TRY(check_buffers(needed, {&stream, 1}, result, scratch, result_bytes));
   HOMZ_TRY(check_values(stream.header.field, data, decoded, abs_error));
+  HOMZ_TRY(check_apart(stream, data, result, decoded, scratch));
   if (data.empty()) return copy_empty(stream, result, result_bytes, exec);
   HOMZ_ASSIGN(const CodecArithmetic* const arithmetic, arithmetic_of(stream));
   Encoding encoding = encoding_of(stream.header);
   encoding.abs_error = abs_error;
-  HOMZ_ASSIGN(const CodecParams params, arithmetic->with_step(encoding.params, 0));
+  HOMZ_ASSIGN(const CodecParams params, arithmetic->params_of_result(stream, 1));
+  const double bound = add_up(stream.header.abs_error, abs_error);
+  if (!std::isfinite(bound)) return infinite_bound();
+  const Bytes payload = result.subspan(StreamHeader::kBytes, needed.stream_bytes - StreamHeader::kBytes);
+  if (exec.space == Space::device) {
+    Arena arena(scratch);
+    ResultLedger* const ledger = take_ledger(arena);
+    HOMZ_TRY(arithmetic->accumulate(encoding, stream, data, payload, decoded, arena.rest(), &ledger->combined,
+                                    device(exec.stream, &ledger->fault)));
+    return write_result({header_with(stream, params, bound), bound, 1}, ledger, result, result_bytes, exec);
+  }
   Combined combined;
-  HOMZ_TRY(
-      arithmetic->accumulate(encoding, stream, data,
-                             result.subspan(StreamHeader::kBytes, needed.stream_bytes - StreamHeader::kBytes),
-                             decoded, scratch, &combined, exec));
-  return finish(header_with(stream, params, add_up(stream.header.abs_error, abs_error)), combined, result,
-                result_bytes);
+  HOMZ_TRY(arithmetic->accumulate(encoding, stream, data, payload, decoded, scratch, &combined, exec));
+  return finish(header_with(stream, params, bound), combined, result, result_bytes);
 }
 
 template <class F>
@@ -241,6 +258,7 @@ Status accumulate(const OpenStream& stream, ConstBytes data, double abs_error, B
 Result<Moments> moments(const OpenStream& stream, Exec exec) {
   return enter([&]() -> Result<Moments> {
     HOMZ_TRY(require_host(exec));
+    HOMZ_TRY(verify({&stream, 1}, exec));
     HOMZ_TRY(find_footprint({&stream, 1}, exec).status());
     HOMZ_ASSIGN(const CodecArithmetic* const arithmetic, arithmetic_of(stream));
     if (stream.header.field.count() == 0) return Moments{};
@@ -252,6 +270,7 @@ Result<double> dot(const OpenStream& a, const OpenStream& b, Exec exec) {
   return enter([&]() -> Result<double> {
     HOMZ_TRY(require_host(exec));
     const OpenStream operands[] = {a, b};
+    HOMZ_TRY(verify(operands, exec));
     HOMZ_TRY(find_footprint(operands, exec).status());
     HOMZ_ASSIGN(const CodecArithmetic* const arithmetic, arithmetic_of(a));
     if (a.header.field.count() == 0) return 0.0;

@@ -1,11 +1,12 @@
 // Arithmetic on streams that does not decode them. docs/homomorphic.md tells the algebra and the errors.
 //
-// Operands are coded streams of one codec that has arithmetic (homcomp), of one field, type, fill value and
-// step. The functions refuse others and name what differs; `coded_alike` makes them go together.
+// Operands are coded streams of one codec that has arithmetic (homcomp, cuszp, cuszp2), of one field, type,
+// fill value and step. The functions refuse others and name what differs; `coded_alike` makes them go
+// together.
 //
-// combine_streams works in device memory, too, as the functions of core/stream.hpp do: it only enqueues.
-// *stream_bytes is in memory that the device can write, and 0 where something is wrong: *exec.fault tells
-// what (invalid_argument: steps that differ).
+// combine_streams and accumulate work in device memory, too, as the functions of core/stream.hpp do: they
+// only enqueue. *stream_bytes is in memory that the device can write, and 0 where something is wrong:
+// *exec.fault tells what (invalid_argument: steps that differ).
 #pragma once
 
 #include <cstdint>

@@ -28,7 +28,16 @@ HOMZ_HD inline double add_up(double a, double b) {
 }
 HOMZ_HD inline double multiply_up(double a, double b) {
   const double product = a * b;
+  // Close to subnormal products what they lack is below all numbers.
+  if (product < 0x1p-900 && a != 0 && b != 0 && a != 1 && b != 1) return rounded_up(product, 1);
   return rounded_up(product, fused(a, b, -product));
+}
+
+// How far the shift is from a number of steps.
+HOMZ_HD inline double missed_by(double shift, double steps, double step) {
+  const double missed = fused(-steps, step, shift);  // rounded once
+  const double size = missed < 0 ? -missed : missed;
+  return size == 0 ? 0 : rounded_up(size, 1);
 }
 
 inline double bound_of_sum(const Combination& combination, std::span<const OpenStream> operands) {

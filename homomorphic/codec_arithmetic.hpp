@@ -32,18 +32,22 @@ class CodecArithmetic {
   virtual ~CodecArithmetic() = default;
   virtual CodecId codec() const noexcept = 0;
 
-  // Payloads go together if their steps are equal.
-  virtual Result<double> step(const Encoding& encoding, ConstBytes payload) const = 0;
+  // Streams go together if their steps are equal, and if they are laid out alike.
+  virtual Result<double> step(const OpenStream& stream) const = 0;
+  virtual bool alike(const OpenStream& a, const OpenStream& b) const noexcept = 0;
+
   // The parameters that make the codec take this step.
   virtual Result<CodecParams> with_step(const CodecParams& params, double step) const = 0;
-  // Whether payloads with these parameters are laid out alike.
-  virtual bool alike(const Encoding& a, const Encoding& b) const noexcept = 0;
+  // Those that make it encode with the step and the layout of a stream.
+  virtual Result<CodecParams> params_like(const OpenStream& stream) const = 0;
+  // Those of what is computed from a stream, whose step is scaled. On a device no payload is read.
+  virtual Result<CodecParams> params_of_result(const OpenStream& stream, double scale) const = 0;
 
   // max_payload and encode_scratch, for this many operands.
   virtual Result<Footprint> footprint(const Encoding& encoding, std::size_t operands, Exec exec) const = 0;
 
-  // Whether it combines on GPUs too. There *combined is in device memory, and what is wrong with operands,
-  // steps that differ included, goes to *exec.fault, if there is one.
+  // Whether it combines and accumulates on GPUs too. There *combined is in device memory, and what is wrong
+  // with operands, steps that differ included, goes to *exec.fault, if there is one.
   virtual bool on_device() const noexcept { return false; }
 
   virtual Status combine(const Encoding& encoding, const Combination& combination,

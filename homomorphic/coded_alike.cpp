@@ -48,8 +48,8 @@ class Alignment {
     }
     HOMZ_ASSIGN(const CodecArithmetic* const arithmetic, arithmetic_of(streams[leader]));
     const OpenStream first = streams[leader];
-    HOMZ_ASSIGN(const double step, arithmetic->step(encoding_of(first.header), first.payload));
-    HOMZ_ASSIGN(const CodecParams params, arithmetic->with_step(first.header.params, step));
+    HOMZ_ASSIGN(const double step, arithmetic->step(first));
+    HOMZ_ASSIGN(const CodecParams params, arithmetic->params_like(first));
     for (std::size_t i = 0; i < streams.size(); ++i) {
       HOMZ_ASSIGN(const bool fits, does_fit(*arithmetic, first, leader, step, streams[i], i));
       if (fits) continue;
@@ -77,8 +77,8 @@ class Alignment {
     if (!is_coded(stream)) return false;
     const bool same_codec = stream.header.codec == first.header.codec;
     double own = 0;
-    if (same_codec && arithmetic.alike(encoding_of(first.header), encoding_of(stream.header))) {
-      HOMZ_ASSIGN(own, arithmetic.step(encoding_of(stream.header), stream.payload));
+    if (same_codec && arithmetic.alike(first, stream)) {
+      HOMZ_ASSIGN(own, arithmetic.step(stream));
       if (own == step || mismatch_ == Mismatch::keep_steps) return true;
     }
     if (mismatch_ == Mismatch::requantise) return false;
@@ -87,12 +87,15 @@ class Alignment {
                     fmt::format("operands {} and {} are of codecs {} and {}: compress both with one, or let "
                                 "them be requantised (--requantise)",
                                 leader + 1, number + 1, first.codec->info().name, stream.codec->info().name));
-    if (own == 0)
-      return Status(
-          Code::invalid_argument,
-          fmt::format("operands {} and {} have chunks of different shape: compress both with the same "
-                      "option dim, or let them be requantised (--requantise)",
-                      leader + 1, number + 1));
+    if (own == 0) {
+      const OpenStream both[] = {first, stream};
+      HOMZ_TRY(verify(both, exec_));  // damage can look like another layout
+      return Status(Code::invalid_argument,
+                    fmt::format("operands {} and {} are laid out differently: compress both with the same "
+                                "options, dim included, or let "
+                                "them be requantised (--requantise)",
+                                leader + 1, number + 1));
+    }
     return Status(
         Code::invalid_argument,
         fmt::format("operand {} has steps of {} (bound {}), operand {} steps of {} (bound {}): compress "

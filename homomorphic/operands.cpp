@@ -39,16 +39,23 @@ Result<const CodecArithmetic*> arithmetic_of(const OpenStream& stream) {
   if (arithmetic != nullptr) return arithmetic;
   return Status(
       Code::unsupported,
-      fmt::format("streams of codec {} cannot be computed with: compress with homcomp, or decompress",
-                  stream.codec == nullptr ? "unknown" : stream.codec->info().name));
+      fmt::format(
+          "streams of codec {} cannot be computed with: compress with homcomp or cuszp2, or decompress",
+          stream.codec == nullptr ? "unknown" : stream.codec->info().name));
 }
 
 bool is_coded(const OpenStream& stream) {
   return stream.header.representation == Representation::coded;
 }
 
-Status check(std::span<const OpenStream> operands) {
-  if (operands.empty()) return Status(Code::invalid_argument, "arithmetic on no stream at all");
+Status verify(std::span<const OpenStream> operands, Exec exec) {
+  for (const OpenStream& each : operands)
+    if (exec.space == Space::host && each.codec != nullptr && is_coded(each) && !each.codec->verifies())
+      HOMZ_TRY(verify_payload(each, exec));
+  return Status();
+}
+
+Status check(std::span<const OpenStream> operands, Exec exec) {
   HOMZ_ASSIGN(const CodecArithmetic* const arithmetic, arithmetic_of(operands[0]));
   const StreamHeader& first = operands[0].header;
   for (std::size_t i = 0; i < operands.size(); ++i) {
@@ -61,12 +68,12 @@ Status check(std::span<const OpenStream> operands) {
     if (header.codec != first.codec)
       return differ("the codec", std::string(operands[0].codec->info().name),
                     std::string(operands[i].codec->info().name), i);
-    if (!arithmetic->alike(encoding_of(first), encoding_of(header)))
-      return Status(
-          Code::invalid_argument,
-          fmt::format("operands 1 and {} have chunks of different shape: compress both with the same "
-                      "option dim",
-                      i + 1));
+    if (arithmetic->alike(operands[0], operands[i])) continue;
+    HOMZ_TRY(verify(operands, exec));  // damage can look like another layout
+    return Status(Code::invalid_argument,
+                  fmt::format("operands 1 and {} are laid out differently: compress both with the same "
+                              "options, dim included",
+                              i + 1));
   }
   return Status();
 }

@@ -20,7 +20,7 @@ struct Coding {
   Coding(const Encoding& encoding, const Plan& plan)
       : mode(plan.mode),
         v1(plan.v1),
-        by(encoding.abs_error),
+        by(half_step(encoding, plan)),
         abs_error(encoding.abs_error),
         safe(largest_not_above<T>(encoding.abs_error)),
         step(by.bound * T(2)),
@@ -110,6 +110,14 @@ class CodedBlock {
   Shape shape() const { return choose_shape<kDim>(residuals_, coding_.mode); }
   void pack(Shape shape, std::byte* to) const { cuszp::pack<kDim>(residuals_, shape, to); }
 
+  // The quanta that a decoder finds.
+  void read_back(typename Block<kDim>::Values& quanta) const {
+    typename Block<kDim>::Values residuals;
+    std::copy_n(residuals_, kValues, residuals);
+    std::copy_n(quanta_, kValues, quanta);
+    if (lose_magnitudes<kDim>(residuals)) undo_residuals<kDim>(residuals, coding_.mode, quanta);
+  }
+
   // Tells the exceptions to a counter or a writer, the block's first position being `first`; returns whether
   // there are any.
   template <class Sink>
@@ -137,10 +145,8 @@ class CodedBlock {
 
   // The positions whose values would not come back within the bound.
   std::uint64_t find_exact() const {
-    typename Block<kDim>::Values residuals, quanta;
-    std::copy_n(residuals_, kValues, residuals);
-    std::copy_n(quanta_, kValues, quanta);
-    if (lose_magnitudes<kDim>(residuals)) undo_residuals<kDim>(residuals, coding_.mode, quanta);
+    typename Block<kDim>::Values quanta;
+    read_back(quanta);
     T restored[kValues];
     BitsOf<T> doubtful = 0;
     for (unsigned i = 0; i < kValues; ++i) {

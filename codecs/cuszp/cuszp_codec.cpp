@@ -10,17 +10,14 @@
 namespace homz {
 namespace {
 
-constexpr CodecInfo kInfo{
-    CodecId{2},         "cuszp", 1, false, "error-bounded: cuSZp V1's differences in blocks of 32",
-    "stored=auto|never"};
+constexpr bool kV1 = true;
 
-Result<cuszp::Plan> plan_of(const CodecParams& params) {
-  CodecParams known{};
-  known[0] = params[0];
-  if (params[0] > std::byte{1} || params != known)
-    return Status(Code::invalid_argument, "cuszp: parameters of no known meaning");
-  return cuszp::Plan{cuszp::Mode::plain, 1, true, params[0] == std::byte{1}};
-}
+constexpr CodecInfo kInfo{CodecId{2},
+                          "cuszp",
+                          1,
+                          false,
+                          "error-bounded: cuSZp V1's differences in blocks of 32",
+                          "stored=auto|never, step: a number above 0"};
 
 class CuszpCodec final : public Codec {
  public:
@@ -29,37 +26,39 @@ class CuszpCodec final : public Codec {
   Result<CodecParams> parse(std::string_view text) const override {
     HOMZ_ASSIGN(Options options, Options::parse(text));
     HOMZ_ASSIGN(const auto stored, options.take_choice("stored", {"auto", "never"}, 0));
+    HOMZ_ASSIGN(const double step, options.take_positive("step", 0));
     HOMZ_TRY(options.finish(kInfo.name, kInfo.options));
-    return CodecParams{static_cast<std::byte>(stored)};
+    return cuszp::pack({cuszp::Mode::plain, 1, kV1, stored == 1, step});
   }
 
   Result<std::string> describe(const CodecParams& params) const override {
-    HOMZ_ASSIGN(const cuszp::Plan plan, plan_of(params));
-    return fmt::format("stored={}", plan.never_stored ? "never" : "auto");
+    HOMZ_ASSIGN(const cuszp::Plan plan, cuszp::unpack(params, kV1));
+    return fmt::format("stored={}", plan.never_stored ? "never" : "auto") + cuszp::step_text(plan);
   }
 
   Result<Footprint> footprint(const Encoding& encoding, Exec exec) const override {
-    HOMZ_ASSIGN(const cuszp::Plan plan, plan_of(encoding.params));
+    HOMZ_ASSIGN(const cuszp::Plan plan, cuszp::plan_of(encoding, kV1));
     return cuszp::footprint(encoding, plan, exec);
   }
 
   Status encode(const Encoding& encoding, ConstBytes data, Bytes payload, Bytes scratch, Encoded* encoded,
                 Exec exec) const override {
-    HOMZ_ASSIGN(const cuszp::Plan plan, plan_of(encoding.params));
+    HOMZ_ASSIGN(const cuszp::Plan plan, cuszp::plan_of(encoding, kV1));
     return cuszp::encode(encoding, plan, cuszp::kernels(), data, payload, scratch, encoded, exec);
   }
 
+  bool codes_all() const noexcept override { return true; }
   bool on_device() const noexcept override { return true; }
   bool sums_on_device() const noexcept override { return true; }
   Status decode_and_sum(const Encoding& encoding, ConstBytes payload, Bytes data, Bytes scratch,
                         ChecksumState* sums, Exec exec) const override {
-    HOMZ_ASSIGN(const cuszp::Plan plan, plan_of(encoding.params));
+    HOMZ_ASSIGN(const cuszp::Plan plan, cuszp::plan_of(encoding, kV1));
     return cuszp::decode_on_device(encoding, plan, payload, data, scratch, sums, exec);
   }
 
   Status decode(const Encoding& encoding, ConstBytes payload, Bytes data, Bytes scratch,
                 Exec exec) const override {
-    HOMZ_ASSIGN(const cuszp::Plan plan, plan_of(encoding.params));
+    HOMZ_ASSIGN(const cuszp::Plan plan, cuszp::plan_of(encoding, kV1));
     return cuszp::decode(encoding, plan, cuszp::kernels(), payload, data, scratch, exec);
   }
 };

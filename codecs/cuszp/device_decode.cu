@@ -70,7 +70,7 @@ Status decode_on_device(const Encoding& encoding, const Plan& plan, ConstBytes p
       constexpr unsigned kDim = std::decay_t<decltype(layout)>::kDim;
       const bool aligned = plan.mode != Mode::outlier && layout.metadata_bytes() % 4 == 0;
       const DecodeTask<T, kDim> task{layout,
-                                     Quantiser<T>(encoding.abs_error),
+                                     Quantiser<T>(half_step(encoding, plan)),
                                      plan.mode,
                                      payload.data(),
                                      payload.size(),

@@ -86,7 +86,7 @@ Coding<T, kDim> coding_of(const Encoding& encoding, const Plan& plan, ConstBytes
   constexpr double kSafe = sizeof(T) == 4 ? 0x1p100 : 0x1p960;
   Coding<T, kDim> coding{reinterpret_cast<const T*>(data.data()),
                          {},
-                         Quantiser<T>(encoding.abs_error),
+                         Quantiser<T>(half_step(encoding, plan)),
                          encoding.abs_error,
                          encoding.abs_error < kSafe ? largest_not_above<T>(encoding.abs_error) : T(0),
                          encoding.fill_bits.has_value(),

@@ -16,15 +16,6 @@ namespace {
 // No machine holds more; below it, no size or position wraps.
 constexpr std::uint64_t kMaxDataBytes = std::uint64_t{1} << 56;
 
-// The most that any data can take: every block at its widest, every value an exception in a run of its own.
-template <class Layout>
-std::uint64_t largest_payload(const Layout& layout, std::uint64_t value_bytes) {
-  const std::uint64_t positions = layout.positions();
-  const ExceptionCounts all{0, positions, positions};
-  return layout.metadata_bytes() + layout.blocks() * Block<Layout::kDim>::kMaxBytes +
-         exception_bytes(positions, all, value_bytes) + Trailer::kBytes;
-}
-
 Footprint footprint_of(const Encoding& encoding, const Plan& plan, unsigned dim) {
   return with_layout(encoding.field, plan, dim, [&](const auto& layout, auto zero) {
     Arena to_decode, to_encode;

@@ -5,19 +5,9 @@
 
 #include <cstdint>
 
-#include "codecs/cuszp/block_math.hpp"
-#include "core/codec.hpp"
+#include "codecs/cuszp/plan.hpp"
 
 namespace homz::cuszp {
-
-// How a field is coded, as far as the field itself does not tell.
-struct Plan {
-  Mode mode = Mode::plain;
-  unsigned dim =
-      1;            // 1, 2 or 3, at most the rank of the field without unit extents; 0: whichever is smallest
-  bool v1 = false;  // upstream's first layout: blocks unpadded, the last one filled up with quanta of 0
-  bool never_stored = false;  // keep this layout even where it is larger than the data
-};
 
 struct Kernels;  // kernels.hpp: for blocks in a row
 

@@ -26,6 +26,15 @@ std::uint64_t segment_count(const Layout& layout) {
   return ceil_div(layout.positions(), kExceptionSegment);
 }
 
+// The most that any data can take: every block at its widest, every value an exception in a run of its own.
+template <class Layout>
+std::uint64_t largest_payload(const Layout& layout, std::uint64_t value_bytes) {
+  const std::uint64_t positions = layout.positions();
+  const ExceptionCounts all{0, positions, positions};
+  return layout.metadata_bytes() + layout.blocks() * Block<Layout::kDim>::kMaxBytes +
+         exception_bytes(positions, all, value_bytes) + Trailer::kBytes;
+}
+
 inline Segment* carve_segments(Arena& arena, std::uint64_t count) {
   return arena.take<Segment>(count);
 }

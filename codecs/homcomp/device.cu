@@ -1,13 +1,8 @@
 // The host's side of homcomp on the device: memory is carved, kernels are chosen and enqueued.
-#include <cuda_runtime.h>
-
-#include <array>
-#include <mutex>
-
 #include "codecs/homcomp/device.hpp"
 #include "codecs/homcomp/device_decode_kernels.cuh"
 #include "codecs/homcomp/device_encode_kernels.cuh"
-#include "core/gpu/check.cuh"
+#include "core/gpu/launch.cuh"
 
 namespace homz::homcomp {
 namespace {
@@ -40,62 +35,6 @@ Status check_alignment(const void* data, std::size_t value_bytes, const void* pa
                 "homcomp on the device: data must be aligned to its values, and the payload to 8 bytes");
 }
 
-// What a device has to offer to a kernel: asked once, since that takes longer than to launch it.
-struct Offer {
-  unsigned ctas = 0;    // that it holds at once
-  bool chains = false;  // whether a kernel may be launched while the one before it ends
-};
-
-template <class Kernel>
-Status ask_device(Kernel kernel, std::size_t shared, int device, Offer& offer) {
-  int processors = 0, of_processor = 0, major = 0;
-  HOMZ_TRY(gpu::status_of(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device),
-                          "homcomp: no device"));
-  HOMZ_TRY(gpu::status_of(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device),
-                          "homcomp: no device"));
-  HOMZ_TRY(gpu::status_of(
-      cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared)),
-      "homcomp: no shared memory"));
-  HOMZ_TRY(
-      gpu::status_of(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&of_processor, kernel, kThreads, shared),
-                     "homcomp: no kernel"));
-  offer = {static_cast<unsigned>(processors * of_processor), major >= 9};
-  return Status();
-}
-
-template <auto kKernel>
-Status offer_of(std::size_t shared, Offer& offer) {
-  constexpr int kDevices = 64;
-  static std::array<std::once_flag, kDevices> asked;
-  static std::array<Offer, kDevices> offers;
-  int device = 0;
-  HOMZ_TRY(gpu::status_of(cudaGetDevice(&device), "homcomp: no device"));
-  if (device >= kDevices) return ask_device(kKernel, shared, device, offer);
-  Status status;
-  std::call_once(asked[device],
-                 [&] { static_cast<void>(status = ask_device(kKernel, shared, device, offers[device])); });
-  offer = offers[device];
-  return offer.ctas != 0 ? Status()
-         : status.ok()   ? Status(Code::internal, "homcomp on the device: no kernel")
-                         : status;
-}
-
-template <class Call>
-Status launch(void (*kernel)(Call), unsigned grid, unsigned threads, std::size_t shared, cudaStream_t stream,
-              bool chained, const Call& call) {
-  cudaLaunchAttribute attribute{};
-  attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-  attribute.val.programmaticStreamSerializationAllowed = 1;
-  cudaLaunchConfig_t config{};
-  config.gridDim = dim3(grid);
-  config.blockDim = dim3(threads);
-  config.dynamicSmemBytes = shared;
-  config.stream = stream;
-  config.attrs = &attribute;
-  config.numAttrs = chained ? 1 : 0;
-  return gpu::status_of(cudaLaunchKernelEx(&config, kernel, call), "homcomp: launching a kernel");
-}
-
 unsigned clearing_grid(std::uint64_t items) {
   return static_cast<unsigned>(std::clamp<std::uint64_t>(items / 4096, 1, 256));
 }
@@ -112,25 +51,23 @@ Tables tables_of(const Layout& layout, std::byte* payload) {
 template <class T, bool kFlat>
 Status enqueue_encode(const EncodeCall<T>& call, cudaStream_t stream) {
   constexpr std::size_t kShared = sizeof(EncodeRoom<T>);
-  Offer offer;
-  HOMZ_TRY((offer_of<encode_chunks<T, kFlat>>(kShared, offer)));
-  const unsigned ctas = std::min(call.grid.chunks + 1, offer.ctas);  // one adds up sizes
+  HOMZ_ASSIGN(const unsigned room, (gpu::room_for<encode_chunks<T, kFlat>>(kThreads, kShared)));
+  const unsigned ctas = std::min(call.grid.chunks + 1, room);  // one adds up sizes
   const auto groups = static_cast<unsigned>(call.tables.groups);
-  HOMZ_TRY(launch(prepare_encode<T>, clearing_grid(call.grid.chunks), 1024, 0, stream, false, call));
-  HOMZ_TRY(launch(encode_chunks<T, kFlat>, ctas, kThreads, kShared, stream, offer.chains, call));
-  return launch(finish_encode<T>, ceil_div(groups, kWarps), kThreads, 0, stream, offer.chains, call);
+  HOMZ_TRY(gpu::launch({clearing_grid(call.grid.chunks), 1024, stream, 0, false}, prepare_encode<T>, call));
+  HOMZ_TRY(gpu::launch({ctas, kThreads, stream, kShared}, encode_chunks<T, kFlat>, call));
+  return gpu::launch({ceil_div(groups, kWarps), kThreads, stream}, finish_encode<T>, call);
 }
 
 template <class T, bool kFlat>
 Status enqueue_decode(const DecodeCall<T>& call, cudaStream_t stream) {
   constexpr std::size_t kShared = sizeof(DecodeRoom<T>);
-  Offer offer;
-  HOMZ_TRY((offer_of<decode_chunks<T, kFlat>>(kShared, offer)));
+  HOMZ_ASSIGN(const unsigned room, (gpu::room_for<decode_chunks<T, kFlat>>(kThreads, kShared)));
+  const unsigned ctas = std::min(call.grid.chunks, room);
   const auto groups = static_cast<unsigned>(call.tables.groups);
-  HOMZ_TRY(launch(decode_chunks<T, kFlat>, std::min(call.grid.chunks, offer.ctas), kThreads, kShared, stream,
-                  false, call));
+  HOMZ_TRY(gpu::launch({ctas, kThreads, stream, kShared, false}, decode_chunks<T, kFlat>, call));
   if (call.fault == nullptr) return Status();
-  return launch(verify_decode<T>, 1 + ceil_div(groups, kWarps), kThreads, 0, stream, offer.chains, call);
+  return gpu::launch({1 + ceil_div(groups, kWarps), kThreads, stream}, verify_decode<T>, call);
 }
 
 template <class T>

@@ -89,6 +89,7 @@ inline constexpr unsigned kMostCoded = std::min(Stage<T>::kWords,
 template <class T>
 class CodedWords {
  public:
+  CodedWords() = default;  // none
   __device__ CodedWords(const DecodeCall<T>& call, const ChunkPlace& place)
       : from_(call.chunk_data() + place.first),
         words_(place.words),
@@ -136,6 +137,12 @@ class CodedWords {
   __device__ u32 shift() const {
     return shift_;
   }
+  __device__ u32 words() const {
+    return words_;
+  }
+  __device__ u32 room() const {  // words that fetch() writes to
+    return 4 * pieces();
+  }
 
  private:
   __device__ u32 pieces() const {
@@ -143,9 +150,9 @@ class CodedWords {
     return all < (kMostCoded<T> + 8) / 4 ? all : (kMostCoded<T> + 8) / 4;
   }
 
-  const u32* from_;
-  u32 words_, shift_;
-  u64 behind_;  // words from the chunk on
+  const u32* from_ = nullptr;
+  u32 words_ = 0, shift_ = 0;
+  u64 behind_ = 0;  // words from the chunk on
 };
 
 }  // namespace homz::homcomp::device

@@ -39,8 +39,7 @@ struct Differences {
   __device__ void find_rows(u32& starts, u32& seconds) const {
     const u32 n = kBlock * threadIdx.x;
     const u32 within = n - box.by_row.divide(n) * box.row;
-    starts = 0;
-    for (u32 at = within == 0 ? 0 : box.row - within; at < kBlock; at += box.row) starts |= 1u << at;
+    starts = box.row_starts(threadIdx.x);
     seconds = (starts << 1 | static_cast<u32>(within == 1)) & ~starts;
   }
 

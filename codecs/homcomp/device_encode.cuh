@@ -16,7 +16,9 @@ class ChunkEncoder {
   __device__ ChunkEncoder(const EncodeCall<T>& call, EncodeRoom<T>& room, const DeviceBox& box, u32 chunk)
       : call_(call), room_(room), box_(box), chunk_(chunk), valid_(box.valid(threadIdx.x)) {}
 
-  // From the values in room.words to the sizes of the parts, in steps between which the CTA meets.
+  // From the values in room.words to the sizes of the parts, in steps between which the CTA meets. `kWeighs`:
+  // orders will be chosen.
+  template <bool kWeighs = true>
   __device__ void quantise(Block& v) {
     const BlockMasks masks = quantise_blocks(room_.words, valid_, room_.by, call_.fill, v, [&](u32 i) {
       return call_.data[box_.position(kBlock * threadIdx.x + i)];
@@ -29,7 +31,7 @@ class ChunkEncoder {
     pass_ends(v);
     if (!kFlat || !box_.is_full)
       store_quanta<T>(room_.words, threadIdx.x, v);
-    else if (!__any_sync(kAllLanes, has_vacant_))  // else it is done once more
+    else if (kWeighs && !__any_sync(kAllLanes, has_vacant_))  // else it is done once more
       trial().weigh_whole_row(v, v1_, v2_);
   }
 
@@ -59,7 +61,12 @@ class ChunkEncoder {
   }
 
   __device__ void take_differences(Block& v) {
-    Differences<T, kFlat>{room_.words, box_, orders_}.take(v, v1_, v2_, valid_);
+    subtract(v);
+    take_residuals(v);
+  }
+
+  // From residuals on.
+  __device__ void take_residuals(Block& v) {
     signs_ = 0;
 #pragma unroll
     for (unsigned i = kBlock; i-- > 0;) {
@@ -69,9 +76,15 @@ class ChunkEncoder {
     measure(v);
   }
 
-  // Where this warp's parts stand, and the size of the chunk. Then all goes to shared memory for which no
-  // other chunk has to make room.
+  // The size of the chunk is told. Then all goes to shared memory for which no other chunk has to make room.
   __device__ void place(u32 slot) {
+    find_size();
+    publish_size();
+    note(slot);
+  }
+
+  // Where this warp's parts stand, and the size of the chunk.
+  __device__ void find_size() {
     const u32 warp = threadIdx.x / 32, lane = lane_id();
     const WarpTotals totals = lane < kWarps ? room_.totals[lane] : WarpTotals{};
     all_.parts = __reduce_add_sync(kAllLanes, totals.parts);
@@ -94,22 +107,58 @@ class ChunkEncoder {
     main_words_ = (head_bytes_ + 3) / 4 + all_.words();
     sparse_words_ = (8 * all_.bytes() + all_.sign_bits() + 31) / 32;
     const u32 value_words = all_.exact * (sizeof(T) / 4), raw_words = box_.count * (sizeof(T) / 4);
-    u32 words = main_words_ + sparse_words_ + value_words;
-    is_raw_ = words >= raw_words;
-    if (is_raw_) words = raw_words;
-    if (threadIdx.x == 0) {
-      publish(call_.places + chunk_, kSized | words);
-      *call_.tables.size(chunk_) = static_cast<std::uint16_t>(is_raw_ ? 0 : words);
+    words_ = main_words_ + sparse_words_ + value_words;
+    is_raw_ = words_ >= raw_words;
+    if (is_raw_) words_ = raw_words;
+  }
+  __device__ u32 words() const {
+    return words_;
+  }
+  __device__ bool is_raw() const {
+    return is_raw_;
+  }
+
+  __device__ void publish_size() const {
+    if (threadIdx.x != 0) return;
+    publish(call_.places + chunk_, kSized | words_);
+    *call_.tables.size(chunk_) = static_cast<std::uint16_t>(is_raw_ ? 0 : words_);
+  }
+
+  __device__ void note(u32 slot) {
+    if (threadIdx.x == 0)
       room_.written[slot] = Coded{chunk_,    (head_bytes_ + 3) / 4, main_words_, sparse_words_, is_raw_,
                                   is_large_, all_.exact != 0};
-    }
     if (is_raw_) return;
-    if (lane == 0) {
-      room_.segments[slot][warp][0] = (head_bytes_ + 3) / 4 + segment_;
-      room_.segments[slot][warp][1] = segment_words_;
+    if (lane_id() == 0) {
+      room_.segments[slot][threadIdx.x / 32][0] = (head_bytes_ + 3) / 4 + segment_;
+      room_.segments[slot][threadIdx.x / 32][1] = segment_words_;
     }
     write_head(room_.heads[slot]);
     if (width_ == 1) write_sparse(room_.sparse[slot]);
+  }
+
+  // ---- For those who add to the residuals
+
+  // Whether there are values without quanta; else the bit width of those that there are.
+  __device__ bool has_vacant() const {
+    return has_vacant_;
+  }
+  __device__ u32 range() const {
+    u32 reach = 0;
+    for (u32 w = 0; w < kWarps; ++w) reach |= room_.reach[w];
+    return bit_width(reach);
+  }
+  // Orders of others, instead of choosing them; `range` goes to the head.
+  __device__ void use_orders(const Orders& orders, u32 range) {
+    orders_ = orders;
+    orders_.base = orders.x + orders.y + orders.z != 0 ? static_cast<i32>(room_.trial.base - kBias<T>) : 0;
+    range_ = range;
+  }
+  __device__ void subtract(Block& v) const {
+    Differences<T, kFlat>{room_.words, box_, orders_}.take(v, v1_, v2_, valid_);
+  }
+  __device__ i32 add_to_base(i32 base) {
+    return orders_.base = static_cast<i32>(static_cast<u32>(orders_.base) + static_cast<u32>(base));
   }
 
   // Whether no other chunk may wait beside it.
@@ -289,12 +338,11 @@ class ChunkEncoder {
     std::byte* const head = reinterpret_cast<std::byte*>(coded);
     const u32 top = all_.top();
     if (threadIdx.x == 0) {
-      u32 reach = 0;
-      for (u32 w = 0; w < kWarps; ++w) reach |= room_.reach[w];
+      const u32 range = range_ == kOwnRange ? this->range() : range_;
       const u32 flags =
           orders_.x | (orders_.y != 0 ? ChunkHead::kOrderY : 0) | (orders_.z != 0 ? ChunkHead::kOrderZ : 0) |
           (orders_.base != 0 ? ChunkHead::kHasBase : 0) | (is_else_fill_ ? ChunkHead::kElseFill : 0);
-      coded[0] = flags | bit_width(reach) << 8 | top << 16;
+      coded[0] = flags | range << 8 | top << 16;
       if (orders_.base != 0) coded[1] = static_cast<u32>(orders_.base);
       for (u32 at = head_bytes_; at % 4 != 0; ++at) head[at] = std::byte{0};
     }
@@ -338,13 +386,15 @@ class ChunkEncoder {
   const DeviceBox& box_;
   const u32 chunk_, valid_;
   Orders orders_;
+  static constexpr u32 kOwnRange = ~0u;
+  u32 range_ = kOwnRange;
   bool has_vacant_, are_planes_, is_raw_, is_large_, is_else_fill_ = false;
   u32 v1_, v2_;  // quanta in front of the block
   u32 width_, plane_, code_, signs_, coded_, codes_before_;
   u32 words_before_, bytes_before_, signs_before_, exact_before_;  // words: in the warp; else: in the chunk
   u32 segment_, segment_words_;                                    // of this warp
   WarpTotals all_{};
-  u32 codes_at_, head_bytes_, main_words_, sparse_words_;
+  u32 codes_at_, head_bytes_, main_words_, sparse_words_, words_;
 };
 
 }  // namespace homz::homcomp::device

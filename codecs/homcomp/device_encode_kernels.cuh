@@ -22,12 +22,15 @@ class CodedCopy {
     }
     if (lane_id() == 0 && place < kPlaced) place = wait_for_place(call_.places + coded_.chunk);
     place = __shfl_sync(kAllLanes, place & kWordsMask, 0);
-    to_ = reinterpret_cast<u32*>(call_.tables.payload + call_.tables.data) + place;
+    copy_to(reinterpret_cast<u32*>(call_.tables.payload + call_.tables.data) + place);
+    note_sums(sums_, room_.sums[slot_]);
+  }
+  __device__ void copy_to(u32* to) {
+    to_ = to;
     if (coded_.is_raw)
       copy_raw();
     else
-      copy_coded(words);
-    note_sums(sums_, room_.sums[slot_]);
+      copy_coded(room_.segments[slot_][threadIdx.x / 32][1]);
   }
 
  private:
@@ -125,10 +128,8 @@ class EncodeLoop {
   __device__ EncodeLoop(const EncodeCall<T>& call, EncodeRoom<T>& room) : call_(call), room_(room) {}
 
   __device__ void run() {
-    for (u32 i = threadIdx.x; i < sizeof(room_.sparse) / 4; i += kThreads) (&room_.sparse[0][0])[i] = 0;
+    prepare();
     tell_next(draw_ticket(), 0);
-    if (threadIdx.x == 32)
-      room_.by = quantiser_for(static_cast<T>(value_of<double>(call_.call->step_bits)), call_.rule.abs_error);
     __syncthreads();
     if (room_.next == 0) return add_up();
     u32 chunk = room_.next - 1;
@@ -136,6 +137,18 @@ class EncodeLoop {
     load(chunk, 0);
     __syncthreads();
     for (; chunk < call_.grid.chunks; ++round_) chunk = step(chunk);
+    finish_copies();
+  }
+
+ protected:
+  // What shared memory has to hold; the threads have yet to meet.
+  __device__ void prepare() const {
+    for (u32 i = threadIdx.x; i < sizeof(room_.sparse) / 4; i += kThreads) (&room_.sparse[0][0])[i] = 0;
+    if (threadIdx.x == 32)
+      room_.by = quantiser_for(static_cast<T>(value_of<double>(call_.call->step_bits)), call_.rule.abs_error);
+  }
+
+  __device__ void finish_copies() {
     __syncthreads();
     tell_copied();
     copy_up_to(round_, 0);
@@ -143,7 +156,6 @@ class EncodeLoop {
     tell_copied();
   }
 
- private:
   __device__ u32 draw_ticket() const { return threadIdx.x == 0 ? atomicAdd(&call_.call->ticket, 1) : 0; }
 
   __device__ void tell_next(u32 ticket, u32 parity) const {

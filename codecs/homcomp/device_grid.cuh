@@ -58,6 +58,13 @@ struct DeviceBox {
   __device__ bool has_z(u32 n) const {
     return is_full ? (n & ((planes - 1) << bits[1])) != 0 : place(n).z != 0;
   }
+  // Which positions of a block are the first of a row.
+  __device__ u32 row_starts(u32 block) const {
+    const u32 n = kBlock * block, within = n - by_row.divide(n) * row;
+    u32 starts = 0;
+    for (u32 at = within == 0 ? 0 : row - within; at < kBlock; at += row) starts |= 1u << at;
+    return starts;
+  }
   __device__ u64 position(u32 n) const {  // in the field
     if (is_row()) return first + n;
     const Place at = place(n);

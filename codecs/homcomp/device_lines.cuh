@@ -81,9 +81,7 @@ struct RowSums {
 
   template <unsigned kOrder>
   __device__ void add_in_rows(u32 (&v)[kBlock], u32 front) const {
-    const u32 n = kBlock * threadIdx.x, within = n - box.by_row.divide(n) * box.row;
-    u32 starts = 0;
-    for (u32 at = within == 0 ? 0 : box.row - within; at < kBlock; at += box.row) starts |= 1u << at;
+    const u32 starts = box.row_starts(threadIdx.x);
     u32 slope = 0, value = 0;
     if (kBlock % box.row == 0) {
       __syncthreads();

@@ -1,3 +1,4 @@
+// Binomial trees.
 #include <algorithm>
 
 #include "collectives/algorithms/algorithms.hpp"

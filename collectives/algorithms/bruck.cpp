@@ -1,3 +1,4 @@
+// Bruck's algorithms.
 #include <algorithm>
 
 #include "collectives/algorithms/algorithms.hpp"

@@ -1,3 +1,4 @@
+// Recursive doubling and halving.
 #include <bit>
 
 #include "collectives/algorithms/algorithms.hpp"

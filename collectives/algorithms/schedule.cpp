@@ -1,3 +1,4 @@
+// The table of algorithms.
 #include <fmt/format.h>
 
 #include <bit>

@@ -44,12 +44,8 @@ class Decoding final : public Handling {
       if (!piece.values) piece.values = coder_.raw_block(piece.in);
       divide(reduction_.dtype, piece.values->payload(), reduction_.ranks);
     }
-    if (!travels) {
-      copy_out(own(piece), piece.out);
-    } else {
-      HOMZ_ASSIGN(piece.held, coder_.encode(own(piece)));
-      if (!piece.out.empty()) HOMZ_TRY(coder_.decode(*piece.held, piece.out));
-    }
+    if (!travels) return Status();
+    HOMZ_ASSIGN(piece.held, coder_.encode(own(piece)));
     piece.values.reset();
     return Status();
   }
@@ -61,14 +57,19 @@ class Decoding final : public Handling {
 
   Status take(Piece& piece, BlockPtr received, bool passed_on) override {
     piece.values.reset();
-    if (passed_on && every_hop_) {
-      piece.values = coder_.block_of(piece.bytes);
-      HOMZ_TRY(coder_.decode(*received, piece.values->payload()));
-      copy_out(piece.values->payload(), piece.out);
+    piece.held.reset();
+    if (!passed_on || !every_hop_) {
+      piece.held = std::move(received);
       return Status();
     }
-    if (!piece.out.empty()) HOMZ_TRY(coder_.decode(*received, piece.out));
-    if (passed_on) piece.held = std::move(received);
+    piece.values = coder_.block_of(piece.bytes);
+    return coder_.decode(*received, piece.values->payload());
+  }
+
+  Status write(Piece& piece) override {
+    if (piece.held) return coder_.decode(*piece.held, piece.out);
+    const ConstBytes result = own(piece);
+    if (result.data() != piece.out.data()) std::ranges::copy(result, piece.out.begin());
     return Status();
   }
 
@@ -77,10 +78,6 @@ class Decoding final : public Handling {
  private:
   ConstBytes own(const Piece& piece) const {
     return piece.values ? ConstBytes(piece.values->payload()) : piece.in;
-  }
-
-  static void copy_out(ConstBytes from, Bytes to) {
-    if (!to.empty() && to.data() != from.data()) std::ranges::copy(from, to.begin());
   }
 
   Reduction reduction_;

@@ -44,16 +44,19 @@ class Homomorphic final : public Handling {
     return Status();
   }
 
-  Status complete(Piece& piece, bool) override {
-    HOMZ_TRY(encode_own(piece));
-    return piece.out.empty() ? Status() : write(piece, *piece.held);
-  }
+  Status complete(Piece& piece, bool) override { return encode_own(piece); }
 
   Result<BlockPtr> deliver(Piece& piece) override { return piece.held; }
 
-  Status take(Piece& piece, BlockPtr received, bool passed_on) override {
-    if (!piece.out.empty()) HOMZ_TRY(write(piece, *received));
-    if (passed_on) piece.held = std::move(received);
+  Status take(Piece& piece, BlockPtr received, bool) override {
+    piece.held = std::move(received);
+    return Status();
+  }
+
+  // All ranks decode the same sum and divide it alike.
+  Status write(Piece& piece) override {
+    if (!piece.is_decoded) HOMZ_TRY(coder_.decode(*piece.held, piece.out));
+    if (reduction_.op == ReduceOp::average) divide(reduction_.dtype, piece.out, reduction_.ranks);
     return Status();
   }
 
@@ -88,13 +91,6 @@ class Homomorphic final : public Handling {
   Status accumulate(Piece& piece, const Block& received, Next next) {
     piece.is_decoded = next == Next::complete && !piece.out.empty();
     HOMZ_ASSIGN(piece.held, coder_.accumulate(received, piece.in, piece.is_decoded ? piece.out : Bytes()));
-    return Status();
-  }
-
-  // All ranks decode the same sum and divide it alike.
-  Status write(Piece& piece, const Block& block) {
-    if (!piece.is_decoded) HOMZ_TRY(coder_.decode(block, piece.out));
-    if (reduction_.op == ReduceOp::average) divide(reduction_.dtype, piece.out, reduction_.ranks);
     return Status();
   }
 

@@ -35,17 +35,20 @@ class Plain final : public Handling {
 
   Status complete(Piece& piece, bool) override {
     if (reduction_.op == ReduceOp::average) divide(reduction_.dtype, own(piece)->payload(), reduction_.ranks);
-    if (piece.out.empty() || (!piece.held && piece.out.data() == piece.in.data())) return Status();
-    std::ranges::copy(piece.held ? ConstBytes(piece.held->payload()) : piece.in, piece.out.begin());
     return Status();
   }
 
   Result<BlockPtr> deliver(Piece& piece) override { return sealed(own(piece)); }
 
-  Status take(Piece& piece, BlockPtr received, bool passed_on) override {
+  Status take(Piece& piece, BlockPtr received, bool) override {
     HOMZ_TRY(check(piece, *received));
-    if (!piece.out.empty()) std::ranges::copy(received->payload(), piece.out.begin());
-    if (passed_on) piece.held = std::move(received);
+    piece.held = std::move(received);
+    return Status();
+  }
+
+  Status write(Piece& piece) override {
+    const ConstBytes result = piece.held ? ConstBytes(piece.held->payload()) : piece.in;
+    if (result.data() != piece.out.data()) std::ranges::copy(result, piece.out.begin());
     return Status();
   }
 

@@ -1,3 +1,4 @@
+// Records as pieces that are joined.
 #include "collectives/record.hpp"
 
 #include <bit>
@@ -52,14 +53,17 @@ class Records final : public Handling {
 
   Status complete(Piece& piece, bool) override {
     own(piece);
-    store(record_, piece.out);
     return Status();
   }
 
   Result<BlockPtr> deliver(Piece& piece) override { return contribute(piece, false); }
 
-  Status take(Piece& piece, BlockPtr received, bool) override {
+  Status take(Piece&, BlockPtr received, bool) override {
     HOMZ_ASSIGN(record_, read(*received));
+    return Status();
+  }
+
+  Status write(Piece& piece) override {
     store(record_, piece.out);
     return Status();
   }

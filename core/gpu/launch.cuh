@@ -41,7 +41,8 @@ inline const Facts& facts() {
 }
 
 struct Launch {
-  unsigned grid, threads;
+  dim3 grid;
+  unsigned threads;
   cudaStream_t stream;
   std::size_t shared = 0;  // bytes
   bool chained = true;     // behind another kernel of ours
@@ -53,7 +54,7 @@ Status launch(const Launch& how, void (*kernel)(Parameters...), Arguments&&... a
   attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
   attribute.val.programmaticStreamSerializationAllowed = 1;
   cudaLaunchConfig_t config{};
-  config.gridDim = dim3(how.grid);
+  config.gridDim = how.grid;
   config.blockDim = dim3(how.threads);
   config.dynamicSmemBytes = how.shared;
   config.stream = how.stream;

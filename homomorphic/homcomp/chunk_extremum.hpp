@@ -2,6 +2,7 @@
 // vector primitives V.
 #pragma once
 
+#include "homomorphic/extremum.hpp"
 #include "homomorphic/homcomp/chunk_content.hpp"
 #include "homomorphic/homcomp/value_writer.hpp"
 
@@ -12,26 +13,12 @@ template <class V, class T>
 class ExtremumOperand {
  public:
   const char* read(const Linear<T>& linear, const Box& box, const ChunkRef& chunk) {
-    if (chunk.is_raw) {
-      std::memset(content_.quanta, 0, sizeof(content_.quanta));
-      std::memset(content_.fill, 0, sizeof(content_.fill));
-      std::memset(content_.exact, 0xff, sizeof(content_.exact));
-      content_.orders = Orders{};
-      content_.values = chunk.bytes;
-    } else {
-      const char* const wrong = read_content<V>(box, chunk.bytes, sizeof(T), linear.has_fill, content_);
-      if (wrong != nullptr) return wrong;
-    }
-    const std::byte* exact_values = content_.values.data();
+    const char* const wrong = read_content<V, T>(box, chunk, linear.has_fill, linear.fill, content_);
+    if (wrong != nullptr) return wrong;
+    const std::byte* exact_value = content_.values;
     for (unsigned i = 0; i < box.count(); ++i) {
-      if (!is_exact(i)) {
-        values_[i] = restore(quantum(i), linear.step);
-        continue;
-      }
-      values_[i] = load_value<T>(exact_values);
-      exact_values += sizeof(T);
-      if (linear.has_fill && bits_of(values_[i]) == linear.fill)
-        content_.fill[i / kBlock] |= 1u << i % kBlock;  // of a raw chunk
+      values_[i] = is_exact(i) ? load_value<T>(exact_value) : restore(quantum(i), linear.step);
+      exact_value += is_exact(i) ? sizeof(T) : 0;
     }
     return nullptr;
   }
@@ -39,8 +26,8 @@ class ExtremumOperand {
   const Orders& orders() const { return content_.orders; }
   std::int32_t quantum(unsigned i) const { return static_cast<std::int32_t>(content_.quanta[i]); }
   T value(unsigned i) const { return values_[i]; }
-  bool is_fill(unsigned i) const { return (content_.fill[i / kBlock] >> i % kBlock & 1) != 0; }
-  bool is_exact(unsigned i) const { return (content_.exact[i / kBlock] >> i % kBlock & 1) != 0; }
+  bool is_fill(unsigned i) const { return content_.is_fill(i); }
+  bool is_exact(unsigned i) const { return content_.is_exact(i); }
 
  private:
   ChunkContent content_;
@@ -81,7 +68,7 @@ class ChunkExtremum {
       space_.fill[i / kBlock] |= bit;
     } else if (no_quantum_a || no_quantum_b) {
       const T x = a_.value(i), y = b_.value(i);
-      b = x == x && (y != y || is_b(x, y));
+      b = is_second(greatest_, x, y);
       exact = b ? no_quantum_b : no_quantum_a;
       if (exact) space_.exact[i / kBlock] |= bit;
     }

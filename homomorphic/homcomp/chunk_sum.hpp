@@ -94,7 +94,7 @@ class ChunkSum {
     }
     exclude_fill();
     if (has_exact_) {
-      if (chunks_.size() > 2) result.wrong = open();
+      if (!are_kept()) result.wrong = open();
       for (std::size_t i = 0; i < chunks_.size() && result.wrong == nullptr; ++i)
         if (!add_exact_values(i)) result.wrong = "masks of no meaning";
       if (result.wrong != nullptr) return result;
@@ -116,7 +116,8 @@ class ChunkSum {
   }
 
   // Where an operand's residuals, and then its quanta, are.
-  std::uint32_t* own(std::size_t operand) const { return space_.operands[chunks_.size() == 2 ? operand : 0]; }
+  std::uint32_t* own(std::size_t operand) const { return space_.operands[are_kept() ? operand : 0]; }
+  bool are_kept() const { return chunks_.size() <= SumSpace::kKept; }
 
   // An operand's residuals, of the orders of the sum; its masks to those of the sum.
   bool read_residuals(std::size_t operand) {
@@ -149,9 +150,9 @@ class ChunkSum {
     homcomp::undo_differences<V>(own(operand), box_, orders);
   }
 
-  // Of two operands the residuals are there still, of more they are read once more.
+  // Of few operands the residuals are there still, of more they are read once more.
   bool add_exact_values(std::size_t operand) {
-    if (chunks_.size() > 2 && !read_residuals(operand)) return false;
+    if (!are_kept() && !read_residuals(operand)) return false;
     exclude_fill();
     undo_differences(operand);
     const BlockReader<V>& reader = readers_[operand];
@@ -166,7 +167,7 @@ class ChunkSum {
           x = load_value<T>(own_value);
           own_value += sizeof(T);
         }
-        add_value(operand, i, x);
+        if (is_set(space_.exact, i)) add_value(operand, i, x);  // not fill in another
       }
     }
     return true;
@@ -176,7 +177,7 @@ class ChunkSum {
     for (unsigned block = 0; block < blocks_; ++block)
       for (std::uint32_t bits = space_.exact[block]; bits != 0; bits &= bits - 1) {
         const unsigned i = kBlock * block + static_cast<unsigned>(std::countr_zero(bits));
-        set_value(i, finished(value(i)));
+        set_value(i, finished(linear_, value(i)));
       }
   }
 
@@ -205,10 +206,6 @@ class ChunkSum {
   void add_value(std::size_t operand, unsigned i, T x) {
     const T term = static_cast<T>(linear_.factors[operand]) * x;
     set_value(i, operand == 0 ? term : value(i) + term);
-  }
-
-  T finished(T sum) const {
-    return any_nan_alike(linear_.scale * (linear_.shift == 0 ? sum : sum + linear_.shift_value));
   }
 
   const char* add_raw(std::size_t operand) {
@@ -258,7 +255,7 @@ class ChunkSum {
       if (is_set(space_.fill, i)) {
         set_value(i, value_of<T>(linear_.fill));
       } else if (is_set(space_.exact, i)) {
-        set_value(i, finished(value(i)));
+        set_value(i, finished(linear_, value(i)));
       } else {
         const std::int64_t quantum = space_.quanta[i] + linear_.shift;
         set_value(i, static_cast<T>(quantum) * linear_.scaled_step);

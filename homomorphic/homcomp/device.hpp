@@ -10,7 +10,7 @@
 namespace homz::homcomp {
 
 #if HOMZ_CUDA
-// Scratch: 32 bytes a chunk of the result, 16 a chunk of each operand, and up to 64 KiB for each chunk that
+// Scratch: 40 bytes a chunk of the result, 24 a chunk of each operand, and up to 116 KiB for each chunk that
 // the device works on at once.
 Result<Footprint> combine_footprint_on_device(const Encoding& encoding, const Plan& plan,
                                               std::size_t operands);
@@ -21,6 +21,11 @@ Result<Footprint> combine_footprint_on_device(const Encoding& encoding, const Pl
 Status combine_on_device(const Encoding& encoding, const Plan& plan, const Combination& combination,
                          std::span<const OpenStream> operands, Bytes payload, Bytes scratch,
                          Combined* combined, Exec exec);
+
+// The stream plus values, as engine.hpp's. Scratch: for one operand.
+Status accumulate_on_device(const Encoding& encoding, const Plan& plan, const OpenStream& stream,
+                            ConstBytes data, Bytes payload, Bytes decoded, Bytes scratch, Combined* combined,
+                            Exec exec);
 #else
 // The stream layer has refused devices by then.
 inline Result<Footprint> combine_footprint_on_device(const Encoding&, const Plan&, std::size_t) {
@@ -28,6 +33,10 @@ inline Result<Footprint> combine_footprint_on_device(const Encoding&, const Plan
 }
 inline Status combine_on_device(const Encoding&, const Plan&, const Combination&, std::span<const OpenStream>,
                                 Bytes, Bytes, Combined*, Exec) {
+  return gpu::ready();
+}
+inline Status accumulate_on_device(const Encoding&, const Plan&, const OpenStream&, ConstBytes, Bytes, Bytes,
+                                   Bytes, Combined*, Exec) {
   return gpu::ready();
 }
 #endif

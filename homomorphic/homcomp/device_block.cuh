@@ -13,12 +13,24 @@ class CodedBlock {
 
   // All threads meet in both, and get the same answer: whether it is a chunk so far.
   __device__ bool read_head() {
+    begin_head();
+    __syncthreads();
+    return finish_head();
+  }
+  // Masks, planes of sparse blocks, and whether all parts add up to the chunk.
+  __device__ bool read_masks(u32 value_words) {
+    begin_masks();
+    if (has_shared_parts()) __syncthreads();
+    return finish_masks(value_words);
+  }
+
+  // ---- The same for those who read several at once: all threads must meet in between.
+
+  __device__ void begin_head() {
     const u32 first = coded_[0], flags = first & 0xff, top = first >> 16;
-    range_ = first >> 8 & 0xff;
     bool good = flags < 2 * ChunkHead::kElseFill && (flags & ChunkHead::kOrderX) != 3 &&
-                range_ <= ChunkHead::kMaxRange && top >> (blocks_ + 7) / 8 == 0;
+                (first >> 8 & 0xff) <= ChunkHead::kMaxRange && top >> (blocks_ + 7) / 8 == 0;
     const bool has_base = (flags & ChunkHead::kHasBase) != 0;
-    orders_ = orders_of(flags, has_base ? coded_[1] : 0);
     const u32 bitmaps = has_base ? 2 : 1, codes_at = 4 * bitmaps + count_bits(top);
     const u32 group = threadIdx.x / 8;
     const bool is_there = (top >> group & 1) != 0;
@@ -34,7 +46,7 @@ class CodedBlock {
     const u32 bytes = codes_at + codes;
     head_words_ = (bytes + 3) / 4;
     if (bytes % 4 != 0) good = good && coded_[head_words_ - 1] >> 8 * (bytes % 4) == 0;
-    return share_sizes(good && head_words_ <= words_);
+    share_sizes(good && head_words_ <= words_);
   }
 
   __device__ static Orders orders_of(u32 flags, u32 base) {
@@ -42,29 +54,49 @@ class CodedBlock {
                   (flags & ChunkHead::kOrderZ) != 0, static_cast<i32>(base)};
   }
 
-  // Masks, planes of sparse blocks, and whether all parts add up to the chunk.
-  __device__ bool read_masks(u32 value_words) {
+  __device__ bool finish_head() {
+    const uint4* const totals = reinterpret_cast<const uint4*>(room_.totals);
+    const uint4 front = totals[0], back = totals[1];  // parts and flags of two warps each
+    const OverWarps parts(uint4{front.x, front.z, back.x, back.z});
+    const u32 before = words_before_ + parts.before, flags = front.y | front.w | back.y | back.w;
+    words_before_ = before & 0xffff;
+    bytes_before_ = before >> 16;
+    sparse_at_ = head_words_ + (parts.all & 0xffff);
+    magnitude_bytes_ = parts.all >> 16;
+    has_exact_ = (flags & kExacts) != 0;
+    has_masks_ = (flags & kMasks) != 0;
+    widest_ = flags < 8 ? 2 : flags >> 31 != 0 ? 32 : bit_width(flags) - 1;
+    return (flags & kWrong) == 0 && sparse_at_ + (magnitude_bytes_ + 3) / 4 <= words_;
+  }
+
+  __device__ void begin_masks() {
     at_ = coded_ + head_words_ + words_before_;
     fill_ = exact_ = plane_ = signs_ = 0;
-    if (!has_masks_ && magnitude_bytes_ == 0) {
+    if (!has_shared_parts()) return;
+    const bool good = code_ < kAllFill || take_masks();
+    if (is_sparse(static_cast<std::uint8_t>(code_))) plane_ = spread(bits_at(8 * bytes_before_));
+    share_signs(good);
+  }
+  __device__ bool has_shared_parts() const { return has_masks_ || magnitude_bytes_ != 0; }
+  __device__ bool finish_masks(u32 value_words) {
+    if (!has_shared_parts()) {
       take_dense();
       return sparse_at_ == words_;
     }
-    bool good = true;
-    if (code_ >= kAllFill) good = take_masks();
-    const bool has_parts = magnitude_bytes_ != 0 || has_exact_;
-    if (has_parts && is_sparse(static_cast<std::uint8_t>(code_))) plane_ = spread(bits_at(8 * bytes_before_));
-    if (has_parts ? !share_signs(good, value_words) : __syncthreads_or(!good) || sparse_at_ != words_)
-      return false;
+    if (!take_signs(value_words)) return false;
     take_dense();
     return true;
   }
 
   // ---- The chunk
 
-  __device__ const Orders& orders() const { return orders_; }
-  __device__ u32 range() const { return range_; }
+  __device__ Orders orders() const {
+    return orders_of(coded_[0] & 0xff, (coded_[0] & ChunkHead::kHasBase) != 0 ? coded_[1] : 0);
+  }
+  __device__ u32 range() const { return coded_[0] >> 8 & 0xff; }
+  __device__ u32 widest() const { return widest_; }  // at least the width of each block
   __device__ bool has_exact() const { return has_exact_; }
+  __device__ bool has_masks() const { return has_masks_; }
   __device__ u32 values_at() const { return values_at_; }  // words in front of the exact values
 
   // ---- The block
@@ -84,6 +116,8 @@ class CodedBlock {
   }
 
  private:
+  enum Flags : u32 { kWrong = 1, kExacts = 2, kMasks = 4 };  // and bit w from 3 on: a width, or 32
+
   // Reads anywhere in the head's largest extent stay within shared memory; what is behind the chunk's end is
   // found out afterwards.
   __device__ u32 byte_at(u32 at) const {
@@ -101,33 +135,20 @@ class CodedBlock {
   }
 
   // Sizes of the blocks' parts, summed up to this one.
-  __device__ bool share_sizes(bool good) {
+  __device__ void share_sizes(bool good) {
     const u32 form = code_ & 63, warp = threadIdx.x / 32;
     const bool sparse = form - 1 < kDense - 1u, dense = form > kDense && form != kAllFill;
     u32 own = dense ? form - kDense + 1 : sparse ? count_bits(form) << 16 : 0;
     if (code_ > kAllFill) own += count_bits(code_ >> 6);
     if (!good) own = 0;
     const u32 up_to = sums_up_to(own);
-    const u32 wrong = __ballot_sync(kAllLanes, !good),
-              exact = __ballot_sync(kAllLanes, (code_ & kExactMask) != 0),
-              masks = __ballot_sync(kAllLanes, code_ >= kAllFill);
-    if (lane_id() == 31) {
-      room_.totals[warp].parts = up_to;
-      room_.totals[warp].flags = static_cast<u32>(wrong != 0) | static_cast<u32>(exact != 0) << 1 |
-                                 static_cast<u32>(masks != 0) << 2;
-    }
-    __syncthreads();
-    const BlockRoom::Totals totals = lane_id() < kWarps ? room_.totals[lane_id()] : BlockRoom::Totals{};
-    const u32 all = __reduce_add_sync(kAllLanes, totals.parts),
-              flags = __reduce_or_sync(kAllLanes, totals.flags);
-    const u32 before = up_to - own + __reduce_add_sync(kAllLanes, lane_id() < warp ? totals.parts : 0);
-    words_before_ = before & 0xffff;
-    bytes_before_ = before >> 16;
-    sparse_at_ = head_words_ + (all & 0xffff);
-    magnitude_bytes_ = all >> 16;
-    has_exact_ = (flags & 2) != 0;
-    has_masks_ = (flags & 4) != 0;
-    return (flags & 1) == 0 && sparse_at_ + (magnitude_bytes_ + 3) / 4 <= words_;
+    words_before_ = up_to - own;
+    u32 flags = dense && form > kDense + 2 ? 1u << (form < kDense + 31 ? form - kDense : 31) : 0;
+    if (!good) flags |= kWrong;
+    if ((code_ & kExactMask) != 0) flags |= kExacts;
+    if (code_ >= kAllFill) flags |= kMasks;
+    flags = __reduce_or_sync(kAllLanes, flags);
+    if (lane_id() == 31) room_.totals[warp] = {up_to, flags};
   }
 
   __device__ bool take_masks() {
@@ -162,15 +183,17 @@ class CodedBlock {
     return plane;
   }
 
-  __device__ bool share_signs(bool good, u32 value_words) {
+  __device__ void share_signs(bool good) {
     const u32 parts = count_bits(plane_) | count_bits(exact_) << 16;
-    const u32 up_to = sums_up_to(parts);
-    if (lane_id() == 31) room_.signs[threadIdx.x / 32] = up_to;
-    if (__syncthreads_or(!good)) return false;
-    const u32 of_warp = lane_id() < kWarps ? room_.signs[lane_id()] : 0;
-    const u32 all = __reduce_add_sync(kAllLanes, of_warp);
-    const u32 before =
-        up_to - parts + __reduce_add_sync(kAllLanes, lane_id() < threadIdx.x / 32 ? of_warp : 0);
+    const u32 up_to = sums_up_to(parts), wrong = __ballot_sync(kAllLanes, !good);
+    values_before_ = up_to - parts;
+    if (lane_id() == 31) room_.signs[threadIdx.x / 32] = up_to | (wrong != 0 ? BlockRoom::kWrong : 0);
+  }
+  __device__ bool take_signs(u32 value_words) {
+    uint4 signs = *reinterpret_cast<const uint4*>(room_.signs);
+    if (((signs.x | signs.y | signs.z | signs.w) & BlockRoom::kWrong) != 0) return false;
+    const OverWarps parts(signs);
+    const u32 before = values_before_ + parts.before, all = parts.all;
     const u32 signs_before = before & 0xffff, bits = 8 * magnitude_bytes_ + (all & 0xffff);
     values_before_ = before >> 16;
     values_at_ = sparse_at_ + (bits + 31) / 32;
@@ -185,8 +208,7 @@ class CodedBlock {
   const bool has_fill_;
   BlockRoom& room_;
   const u32* at_;  // the planes of a dense block, its signs in front
-  Orders orders_;
-  u32 range_, code_, head_words_, words_before_, bytes_before_, sparse_at_, magnitude_bytes_;
+  u32 widest_, code_, head_words_, words_before_, bytes_before_, sparse_at_, magnitude_bytes_;
   u32 width_, fill_, exact_, plane_, signs_, values_at_ = 0, values_before_ = 0;
   bool has_exact_, has_masks_;
 };

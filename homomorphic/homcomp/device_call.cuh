@@ -4,7 +4,7 @@
 #include "codecs/homcomp/device_decode_kernels.cuh"
 #include "codecs/homcomp/device_encode_kernels.cuh"
 #include "homomorphic/codec_arithmetic.hpp"
-#include "homomorphic/homcomp/linear.hpp"
+#include "homomorphic/linear.hpp"
 
 namespace homz::homcomp::device {
 
@@ -33,69 +33,107 @@ struct SumState {
 };
 enum SumFault : u32 { kDamaged = 1, kStepsDiffer = 2, kBeyondRange = 4 };
 
-// A value while operands are added to it, where residuals alone do not do.
+template <class T>
+inline constexpr unsigned kCodedRoom = kMostCoded<T> + 8;  // words of a chunk, wherever it begins
+
+// In scratch, where residuals alone do not do.
 template <class T>
 struct ValueRoom {
-  long long quanta[kChunk];  // those of a thread lie kThreads apart
+  long long quanta[kChunk];  // values while operands are added to them; those of a thread lie kThreads apart
   T values[kChunk];
+  u32 parked[kCodedRoom<T>];    // a chunk of the result that does not know its place yet
+  u32 local[Stage<T>::kWords];  // a chunk of local values
 };
+
+inline constexpr u32 kTogether = 2;  // operands that are read at once
+
+// A ChunkPlace in a number.
+__device__ inline u64 pack_place(const ChunkPlace& place) {
+  return place.first << 18 | place.words << 2 | static_cast<u32>(place.is_raw) << 1 | place.is_good;
+}
+__device__ inline ChunkPlace unpack_place(u64 packed) {
+  return {packed >> 18, static_cast<u32>(packed >> 2) & 0xffff, (packed & 2) != 0, (packed & 1) != 0};
+}
 
 template <class T>
 struct SumCall {
   EncodeCall<T> to;  // without data
   const SumOperand<T>* operands;
+  u64* places;  // packed, of all chunks of the first operand, and so on
   SumState<T>* state;
   ValueRoom<T>* rooms;  // one a CTA
-  u32 count;            // operands
-  u32 is_plain;         // all factors are 1 or -1
+  T* decoded;           // what the result decodes to, or null
+  u32 count, streams;   // operands; the last one may be local values
+  bool is_plain;        // all factors are 1 or -1
 
   __device__ DeviceBox box(u32 chunk) const { return to.grid.box(chunk); }
 };
 
-struct BlockRoom {  // of CodedBlock
+static_assert(kWarps == 4);  // what warps tell each other is read at once
+
+// Of a number a warp.
+struct OverWarps {
+  u32 all, before;  // the sum, and that of the warps in front of this one
+
+  __device__ explicit OverWarps(const uint4& numbers) {
+    const u32 warp = threadIdx.x / 32;
+    before = (warp > 0 ? numbers.x : 0) + (warp > 1 ? numbers.y : 0) + (warp > 2 ? numbers.z : 0);
+    all = numbers.x + numbers.y + numbers.z + numbers.w;
+  }
+};
+
+struct alignas(16) BlockRoom {  // of CodedBlock
   struct Totals {
     u32 parts, flags;
   };
   Totals totals[kWarps];
-  u32 signs[kWarps];  // of sparse blocks, from bit 16 on exact values
+  static constexpr u32 kWrong = 1u << 31;
+  u32 signs[kWarps];  // of sparse blocks, from bit 16 on exact values; or kWrong
 };
 
-struct WriterRoom {  // of SumWriter
-  struct Totals {
-    u32 parts;            // words, from bit 13 on sparse magnitude bytes
-    u32 signs;            // of sparse blocks, from bit 16 on exact values
-    u32 coded, all_fill;  // masks of blocks: with a code other than zero, with that of all fill
-  };
-  Totals totals[kWarps];
+struct alignas(16) WriterRoom {         // of SumWriter
+  u32 parts[kWarps];                    // words, from bit 13 on sparse magnitude bytes, from bit 23 on codes
+  u32 signs[kWarps];                    // of sparse blocks, from bit 16 on exact values
+  u32 top[kWarps];                      // groups of blocks with codes
+  u32 coded[kWarps], all_fill[kWarps];  // masks of blocks: with a code other than zero, with that of all fill
 };
+
+// CTAs of a multiprocessor: with more, registers are kept in memory, which costs what they gain.
+inline constexpr unsigned kSummingCtas = 4;
 
 template <class T>
 struct SumRoom {  // shared memory
-  static constexpr unsigned kCoded = kMostCoded<T> + 8;
-  alignas(128) u32 stages[2][kCoded];  // chunks of operands, by turns
+  // Chunks of operands: those that are worked on and, if there is room, the next ones.
+  static constexpr unsigned kOperands =
+      (kSharedMemory / kSummingCtas - kSharedOfSystem - 4096) / 16 * 4 - kCodedRoom<T>;
+  static_assert(kOperands >= kCodedRoom<T> && kOperands % 4 == 0);
+  alignas(128) u32 operands[kOperands];
   // The chunk of the result until it knows its place; where values are needed, quanta in front of it.
-  alignas(128) u32 out[kCoded];
-  ChunkPlace places[2][kMostOperands];  // of this chunk and the next
+  alignas(128) u32 out[kCodedRoom<T>];
+  u64 places[2][kMostOperands];  // of this chunk and the next
+  CodedWords<T> words[2][kMostOperands];
   DeviceBox boxes[2];
-  BlockRoom block;
+  BlockRoom blocks[kTogether];
   WriterRoom writer;
-  WordSums sums[kWarps], sums_out[kWarps];
+  WordSums sums[kTogether][kWarps], sums_out[kWarps];
   RowEnd ends[kWarps];
-  u32 reach[kWarps];
+  u32 reach[kWarps], lasts[kWarps];
   u32 next;
 };
-static_assert(SumRoom<float>::kCoded >= kChunk);  // quanta lie as those of f32, whatever the type
+static_assert(kSummingCtas * (sizeof(SumRoom<float>) + kSharedOfSystem) <= kSharedMemory);
+static_assert(kSummingCtas * (sizeof(SumRoom<double>) + kSharedOfSystem) <= kSharedMemory);
+static_assert(kCodedRoom<float> >= kChunk);  // quanta lie as those of f32, whatever the type
 
 // The orders, the base and the bit width of the quanta of a sum, from the heads of its operands.
 struct SumHead {
   Orders orders;
   u64 reach;
-  bool differ = false;
+  bool differ = false;  // so that planes do not do: along y or z, or by two along x
 
   __device__ explicit SumHead(i32 shift) : orders{0, 0, 0, shift}, reach(magnitude(shift)) {}
 
   __device__ void add(const Orders& other, u32 range, i32 factor, bool is_first) {
-    differ |= !is_first && (other.x != orders.x || other.y != orders.y || other.z != orders.z);
+    differ |= !is_first && (other.y != orders.y || other.z != orders.z || other.x + 1 < orders.x);
     if (other.x > orders.x) orders.x = other.x;
     if (other.y > orders.y) orders.y = other.y;
     if (other.z > orders.z) orders.z = other.z;

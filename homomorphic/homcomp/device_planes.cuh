@@ -6,14 +6,16 @@
 
 namespace homz::homcomp::device {
 
-// A block of the result.
+// A block of the result, of as many planes at most.
+template <u32 kPlanes>
 struct SumBlock {
-  u32 planes[kBlock];  // of the magnitudes
-  u32 most;            // planes of the warp's widest block: what is above is of no meaning
+  u32 planes[kPlanes];  // of the magnitudes
+  u32 most;             // planes of the warp's widest block: what is above is of no meaning
   u32 width, signs, fill, exact;
 
   // From residuals.
   __device__ void take(u32 (&v)[kBlock]) {
+    static_assert(kPlanes == kBlock);
     signs = 0;
     u32 bits = 0;
 #pragma unroll
@@ -35,42 +37,43 @@ struct SumBlock {
 };
 
 // Planes come in groups, so that a group is loaded before it is needed. Loops know the number of each plane
-// when they are compiled, so that planes stay in registers; their bounds are the same in all lanes.
+// when they are compiled, so that planes stay in registers; their bounds are the same in all threads.
+template <u32 kPlanes>
 class DevicePlaneSum {
  public:
   // `sum`: holds the planes meanwhile.
-  __device__ explicit DevicePlaneSum(SumBlock& sum) : sum_(sum) {
-    sum.fill = sum.exact = 0;
-#pragma unroll
-    for (u32& plane : sum.planes) plane = 0;
+  __device__ explicit DevicePlaneSum(SumBlock<kPlanes>& sum) : sum_(sum) { sum.fill = sum.exact = 0; }
+
+  // Whether there are planes enough to raise the sum so many times and to add a term of that width.
+  __device__ bool has_room(u32 times, u32 widest) const {
+    return kPlanes == kBlock || (reach_ << times) + (u64{1} << widest) <= u64{1} << (kPlanes - 1);
   }
 
   // `flip`: all ones to subtract, else 0.
   __device__ void add(const CodedBlock& term, u32 flip) {
     sum_.fill |= term.fill();
-    const u32 widest = __reduce_max_sync(kAllLanes, term.width());
-    if (widest == 0) return;
-    reach_ += u64{1} << widest;
-    const u32 needed = 65 - static_cast<u32>(__clzll(static_cast<long long>(reach_ - 1)));
-    const u32 width = needed < kBlock ? needed : kBlock, sign = term.signs() ^ flip;
+    reach_ += u64{1} << term.widest();
+    const u32 sign = term.signs() ^ flip;
+    add_planes(sign, [&](u32 k, u32) { return term.plane(k) ^ sign; });
+  }
+
+  // Differences along x, which are linear: of all that has been added, or of a term whose order is lower by 1
+  // than that of the sum and which has been added as it is. `behind`: positions that have one in front in
+  // their row. All threads of the CTA meet in both; `lasts`: shared, one a warp.
+  __device__ void raise(u32 behind, u32* lasts) {
+    const u32 before = value_before(last_of_sum(), lasts);
+    reach_ *= 2;
+    add_planes(~0u, [&](u32 k, u32 own) { return ~((own << 1 | (before >> k & 1)) & behind); });
+  }
+  __device__ void raise_term(const CodedBlock& term, u32 flip, u32 behind, u32* lasts) {
+    const u32 sign = term.signs() ^ flip, before = value_before(last_of(term, sign), lasts);
+    reach_ += u64{1} << term.widest();
     u32 carry = sign;
-#pragma unroll
-    for (u32 first = 0; first < kBlock; first += kGroup) {
-      if (first >= width) break;
-      u32 others[kGroup];
-#pragma unroll
-      for (u32 k = 0; k < kGroup; ++k) others[k] = term.plane(first + k);
-      const bool is_new = first >= width_;
-#pragma unroll
-      for (u32 k = 0; k < kGroup; ++k) {
-        const u32 own = is_new ? top_ : sum_.planes[first + k], other = others[k] ^ sign;
-        sum_.planes[first + k] = own ^ other ^ carry;
-        carry = (own & other) | (carry & (own ^ other));
-      }
-      next_top_ = sum_.planes[first + kGroup - 1];
-    }
-    top_ = next_top_;
-    width_ = width;
+    add_planes(~0u, [&](u32 k, u32) {
+      const u32 flipped = term.plane(k) ^ sign, plane = flipped ^ carry;
+      carry &= flipped;
+      return ~((plane << 1 | (before >> k & 1)) & behind);
+    });
   }
 
   // Magnitudes and signs in their place.
@@ -79,7 +82,7 @@ class DevicePlaneSum {
     sum_.width = 0;
     u32 carry = top_;
 #pragma unroll
-    for (u32 first = 0; first < kBlock; first += kGroup) {
+    for (u32 first = 0; first < kPlanes; first += kGroup) {
       if (first >= width_) break;
 #pragma unroll
       for (u32 k = first; k < first + kGroup; ++k) {
@@ -95,10 +98,61 @@ class DevicePlaneSum {
  private:
   static constexpr u32 kGroup = 4;
 
-  SumBlock& sum_;
+  // `other(k, own)`: plane k of what is added, in two's complement but for the first carry.
+  template <class Other>
+  __device__ void add_planes(u32 carry, Other&& other) {
+    const u32 needed = 65 - static_cast<u32>(__clzll(static_cast<long long>(reach_ - 1)));
+    const u32 width = needed < kPlanes ? needed : kPlanes;
+#pragma unroll
+    for (u32 first = 0; first < kPlanes; first += kGroup) {
+      if (first >= width) break;
+      const bool is_new = first >= width_;
+      u32 owns[kGroup], others[kGroup];
+#pragma unroll
+      for (u32 k = 0; k < kGroup; ++k) {
+        owns[k] = is_new ? top_ : sum_.planes[first + k];
+        others[k] = other(first + k, owns[k]);
+      }
+#pragma unroll
+      for (u32 k = 0; k < kGroup; ++k) {
+        sum_.planes[first + k] = owns[k] ^ others[k] ^ carry;
+        carry = (owns[k] & others[k]) | (carry & (owns[k] ^ others[k]));
+      }
+      next_top_ = sum_.planes[first + kGroup - 1];
+    }
+    top_ = next_top_;
+    width_ = width;
+  }
+
+  // The value at the block's last position.
+  __device__ u32 last_of_sum() const {
+    u32 last = 0 - (top_ >> 31);
+#pragma unroll
+    for (u32 first = 0; first < kPlanes; first += kGroup) {
+      if (first >= width_) break;
+#pragma unroll
+      for (u32 k = first; k < first + kGroup; ++k) last = (last & ~(1u << k)) | sum_.planes[k] >> 31 << k;
+    }
+    return last;
+  }
+  __device__ static u32 last_of(const CodedBlock& term, u32 sign) {
+    u32 last = 0;
+    for (u32 k = 0; k < term.width(); ++k) last |= term.plane(k) >> 31 << k;
+    return sign >> 31 != 0 ? 0 - last : last;
+  }
+  __device__ static u32 value_before(u32 last, u32* lasts) {
+    const u32 warp = threadIdx.x / 32;
+    u32 before = __shfl_up_sync(kAllLanes, last, 1);
+    if (lane_id() == 31) lasts[warp] = last;
+    __syncthreads();
+    if (lane_id() == 0) before = warp == 0 ? 0 : lasts[warp - 1];
+    __syncthreads();
+    return before;
+  }
+  SumBlock<kPlanes>& sum_;
   u32 width_ = 0;               // planes that matter; the others of their group, and all above, are the signs
   u32 top_ = 0, next_top_ = 0;  // signs
-  u64 reach_ = 0;               // all sums are below it
+  u64 reach_ = 0;               // all sums of the chunk are below it
 };
 
 }  // namespace homz::homcomp::device

@@ -1,5 +1,4 @@
-// The kernels of a linear combination: what follows from the step; the chunks, a CTA each; behind those of
-// encoding that write the tables, the checksums of the operands.
+// The kernel of a linear combination: a CTA a chunk.
 #pragma once
 
 #include "homomorphic/homcomp/device_values.cuh"
@@ -7,15 +6,16 @@
 namespace homz::homcomp::device {
 
 // The loop of a CTA over chunks. Their operands come to shared memory one after the other, each while the one
-// before it is worked on; a chunk of the result goes to its place when the next one is complete. Tickets
-// count from 1: whoever draws 0 adds up sizes instead.
+// before it is worked on if there is room for both; a chunk of the result goes to its place when the next one
+// is complete. Tickets count from 1: whoever draws 0 adds up sizes instead.
 //
-// The loop begins without the code for chunks that are added by value, and goes on with it (`kMixed`) from
-// the first such chunk on: were it called from within the loop, registers would be kept in memory across
-// that.
+// The loop begins without the code for chunks that are added by value, and with few planes. It goes on with
+// all there is (`kMixed`) from the first chunk on that needs it: registers that are kept in memory cost more.
 template <class T, bool kFlat, bool kMixed>
 class SumLoop {
  public:
+  static constexpr u32 kPlanes = kMixed ? kBlock : 20;
+
   __device__ SumLoop(const SumCall<T>& call, SumRoom<T>& room)
       : call_(call), room_(room), shift_(call.state->linear.shift) {}
 
@@ -23,23 +23,30 @@ class SumLoop {
     u32 chunk = first_ticket();
     if (chunk == kAdder) return add_up();
     if (chunk >= chunks()) return;
-    for (u32 i = threadIdx.x / 32; i < call_.count; i += kWarps) note_place(ask(chunk, i), chunk, 0, i);
+    note_places(ask(chunk), chunk, 0);
     const u32 next = first_ticket();
     fetch(chunk, 0, 0);
     run(chunk, next);
   }
 
   // From a chunk that is added by value on.
-  __device__ void go_on(u32 chunk, u32 next, u32 after_next, u32 slot, bool has_exact) {
+  __device__ void go_on(u32 chunk, u32 next, u32 after_next, u32 slot, bool has_exact,
+                        const ParkedChunk& parked) {
     slot_ = slot;
     has_exact_ = has_exact;
-    write_by_values(chunk, next);
+    write_by_values(chunk, next, parked);
     slot_ ^= 1;
     run(next, after_next);
   }
 
  private:
   static constexpr u32 kAdder = ~0u, kNone = ~0u;
+  static constexpr u32 kGap = 4;  // words: a reader of bits may look at one behind the last
+
+  struct Words {  // of operands, in room.operands
+    u32 begin = 0, middle = 0, end = 0, operands = 0;
+    __device__ u32 first(u32 k) const { return k == 0 ? begin : middle; }
+  };
 
   // To the last chunk.
   __device__ void run(u32 chunk, u32 next) {
@@ -47,28 +54,35 @@ class SumLoop {
       u32 after_next;
       const bool is_written = step(chunk, next, after_next);
       if (!is_written) {
-        finish_copies();
-        if constexpr (!kMixed) return go_on_mixed(call_, room_, chunk, next, after_next, slot_, has_exact_);
-        write_by_values(chunk, next);
+        const ParkedChunk parked = park();
+        if constexpr (!kMixed)
+          return go_on_mixed(call_, room_, chunk, next, after_next, slot_, has_exact_, parked);
+        write_by_values(chunk, next, parked);
       }
       chunk = next;
       next = after_next;
     }
-    finish_copies();
-  }
-
-  // All that is under way.
-  __device__ void finish_copies() {
-    wait_for_copies();
     __syncthreads();
     copy_waiting();
     __syncthreads();
     tell_copied();
   }
 
+  // Makes room of what is under way.
+  __device__ ParkedChunk park() {
+    wait_for_copies();
+    if (waiting_ == kNone) return {kNone, 0};
+    const ParkedChunk parked{waiting_, waiting_words_};
+    for (u32 i = threadIdx.x; i < parked.words; i += kThreads)
+      call_.rooms[blockIdx.x].parked[i] = room_.out[i];
+    waiting_ = kNone;
+    return parked;
+  }
+
   __device__ static __noinline__ void go_on_mixed(const SumCall<T>& call, SumRoom<T>& room, u32 chunk,
-                                                  u32 next, u32 after_next, u32 slot, bool has_exact) {
-    SumLoop<T, kFlat, true>(call, room).go_on(chunk, next, after_next, slot, has_exact);
+                                                  u32 next, u32 after_next, u32 slot, bool has_exact,
+                                                  const ParkedChunk& parked) {
+    SumLoop<T, kFlat, true>(call, room).go_on(chunk, next, after_next, slot, has_exact, parked);
   }
 
   __device__ u32 chunks() const { return call_.to.grid.chunks; }
@@ -90,111 +104,161 @@ class SumLoop {
 
   // ---- What comes next
 
-  __device__ PlaceQuery<T> ask(u32 chunk, u32 i) const {
-    PlaceQuery<T> query(operand(i));
-    query.ask(chunk);
-    return query;
+  // A thread an operand.
+  __device__ u64 ask(u32 chunk) const {
+    return threadIdx.x < call_.count && chunk < chunks() ? call_.places[threadIdx.x * u64{chunks()} + chunk]
+                                                         : 0;
   }
-  __device__ void note_place(const PlaceQuery<T>& query, u32 chunk, u32 slot, u32 i) const {
-    const ChunkPlace place = query.place();
-    if (lane_id() != 0) return;
-    room_.places[slot][i] = place;
-    if (i == 0) room_.boxes[slot] = kFlat ? flat_box(call_.to.grid, chunk) : call_.to.grid.box(chunk);
+  __device__ void note_places(u64 asked, u32 chunk, u32 slot) const {
+    const u32 i = threadIdx.x;
+    if (i < call_.count) {
+      const ChunkPlace place = unpack_place(asked);
+      room_.places[slot][i] = asked;
+      room_.words[slot][i] = place.is_good ? CodedWords<T>(operand(i), place) : CodedWords<T>();
+    }
+    if (i == kThreads - 1 && chunk < chunks())
+      room_.boxes[slot] = kFlat ? flat_box(call_.to.grid, chunk) : call_.to.grid.box(chunk);
   }
 
-  __device__ void fetch(u32 chunk, u32 slot, u32 i) const {
+  // Operands from the i-th on: beside the words that are worked on, or not yet.
+  __device__ void fetch(u32 chunk, u32 slot, u32 i) {
+    next_ = Words{};
+    is_late_ = false;
     if (chunk >= chunks()) return;
-    const ChunkPlace place = room_.places[slot][i];
-    if (place.is_good) CodedWords<T>(operand(i), place).fetch(room_.stages[parity_]);
+    const CodedWords<T>* const words = room_.words[slot] + i;
+    const u32 first = words[0].room(), second = i + 1 < call_.count ? words[1].room() : 0;
+    const bool are_two = i + 1 < call_.count && first + second <= SumRoom<T>::kOperands;
+    const u32 room = first + (are_two ? second : 0);
+    const u32 behind = words_.end == 0 ? 0 : words_.end + kGap;
+    const u32 begin = behind + room <= SumRoom<T>::kOperands ? behind : 0;
+    next_ = {begin, begin + first, begin + room, are_two ? 2u : 1u};
+    is_late_ = begin == 0 && words_.end != 0 && room > words_.begin;
+    if (is_late_) return;
+    words[0].fetch(room_.operands + begin);
+    if (are_two) words[1].fetch(room_.operands + begin + first);
+  }
+  // When the words that were in the way have been read, and all threads have met since.
+  __device__ void fetch_late(u32 chunk, u32 slot, u32 i) {
+    if (!is_late_) return;
+    words_ = Words{};
+    fetch(chunk, slot, i);
   }
 
   // ---- A chunk. Tells whether it could be added as planes, and the number of the one after the next.
   __device__ bool step(u32 chunk, u32 next, u32& after_next) {
-    const u32 warp = threadIdx.x / 32;
-    const bool is_asked = next < chunks() && warp < call_.count;
-    PlaceQuery<T> query(operand(is_asked ? warp : 0));
-    if (is_asked) query.ask(next);
+    const u64 asked = ask(next);
     const u32 drawn = threadIdx.x == 0 ? draw_ticket() : 0;
-    SumBlock sum;
-    DevicePlaneSum planes(sum);
+    SumBlock<kPlanes> sum;
+    DevicePlaneSum<kPlanes> planes(sum);
     SumHead head(shift_);
     bool good = true;
-    u32 i = 0;
-    for (; i < call_.count && good; ++i) {
-      const ChunkPlace place = room_.places[slot_][i];
+    for (u32 i = 0; i < call_.count && good; i += words_.operands) {
+      if (is_late_) __syncthreads();
+      fetch_late(chunk, slot_, i);
+      words_ = next_;
       wait_for_copies();
-      note_sums_of(place, i);
+#pragma unroll
+      for (u32 k = 0; k < kTogether; ++k)
+        if (k < words_.operands) note_sums_of(i + k, k);
       __syncthreads();
-      if (i + 1 == call_.count) tell_next(query, is_asked, next, drawn);
-      if (threadIdx.x == 0) tell_sums(room_.sums, operand(i).chunk_sums + chunk);
-      good = add_operand(chunk, next, place, i, head, planes);
-    }
-    if (i < call_.count) {
-      tell_next(query, is_asked, next, drawn);
-      __syncthreads();
+      if (i == 0) tell_next(asked, next, drawn);
+      if (lane_id() == 0 && threadIdx.x / 32 < words_.operands)
+        tell_sums(room_.sums[threadIdx.x / 32], operand(i + threadIdx.x / 32).chunk_sums + chunk);
+      good = add_operands(chunk, next, i, head, planes);
     }
     after_next = room_.next;
     planes.finish();
-    return good && write(chunk, head, sum);
+    return good && write(chunk, next, head, sum);
   }
 
   // The places of the next chunk, and the number of the one after it. Late, for they come from afar.
-  __device__ void tell_next(const PlaceQuery<T>& query, bool is_asked, u32 next, u32 drawn) {
-    if (is_asked) note_next(query, next);
+  __device__ void tell_next(u64 asked, u32 next, u32 drawn) {
+    note_places(asked, next, slot_ ^ 1);
     if (threadIdx.x == 0) room_.next = drawn;
     if (waiting_ != kNone && lane_id() == 0) seen_ = observe(call_.to.places + waiting_);
   }
-  __device__ void note_next(const PlaceQuery<T>& query, u32 next) const {
-    const u32 warp = threadIdx.x / 32;
-    note_place(query, next, slot_ ^ 1, warp);
-    for (u32 i = warp + kWarps; i < call_.count; i += kWarps) note_place(ask(next, i), next, slot_ ^ 1, i);
+
+  __device__ void note_sums_of(u32 i, u32 k) const {
+    const CodedWords<T>& coded = room_.words[slot_][i];
+    if (!coded.has_none_of_warp())
+      note_sums(coded.sum(room_.operands + words_.first(k)), room_.sums[k]);
+    else if (lane_id() == 0)
+      room_.sums[k][threadIdx.x / 32] = WordSums{};
   }
 
-  __device__ void note_sums_of(const ChunkPlace& place, u32 i) const {
-    const CodedWords<T> coded(operand(i), place);
-    if (place.is_good && !coded.has_none_of_warp())
-      note_sums(coded.sum(room_.stages[parity_]), room_.sums);
-    else if (lane_id() == 0)
-      room_.sums[threadIdx.x / 32] = WordSums{};
+  __device__ CodedBlock block_of(u32 i, u32 k) const {
+    const DeviceBox& box = room_.boxes[slot_];
+    const CodedWords<T>& coded = room_.words[slot_][i];
+    return CodedBlock(room_.operands + words_.first(k) + coded.shift(), coded.words(), box.blocks(),
+                      box.valid(threadIdx.x), call_.to.fill.is_declared != 0, room_.blocks[k]);
+  }
+  // Whether it may be a coded chunk.
+  __device__ bool is_coded(u32 i) const {
+    const ChunkPlace place = unpack_place(room_.places[slot_][i]);
+    return place.is_good && !place.is_raw &&
+           place.words <= room_.boxes[slot_].count * static_cast<u32>(sizeof(T) / 4);
   }
 
   // Whether planes do so far. What comes next is fetched meanwhile.
-  __device__ bool add_operand(u32 chunk, u32 next, const ChunkPlace& place, u32 i, SumHead& head,
-                              DevicePlaneSum& planes) {
-    const DeviceBox& box = room_.boxes[slot_];
-    const CodedWords<T> coded(operand(i), place);
-    const u32 raw_words = box.count * static_cast<u32>(sizeof(T) / 4);
-    CodedBlock block(room_.stages[parity_] + coded.shift(), place.words, box.blocks(), box.valid(threadIdx.x),
-                     call_.to.fill.is_declared != 0, room_.block);
-    bool good = place.is_good && !place.is_raw && place.words <= raw_words && call_.is_plain != 0;
-    if (good)
-      good = block.read_head();
-    else
-      __syncthreads();
-    parity_ ^= 1;
-    if (i + 1 < call_.count)
-      fetch(chunk, slot_, i + 1);
+  __device__ bool add_operands(u32 chunk, u32 next, u32 i, SumHead& head, DevicePlaneSum<kPlanes>& planes) {
+    const bool are_two = words_.operands == kTogether;
+    CodedBlock blocks[kTogether] = {block_of(i, 0), block_of(are_two ? i + 1 : i, are_two ? 1 : 0)};
+    bool good = call_.is_plain != 0 && is_coded(i) && (!are_two || is_coded(i + 1));
+    if (good) blocks[0].begin_head();
+    if (good && are_two) blocks[1].begin_head();
+    __syncthreads();
+    if (i + words_.operands < call_.count)
+      fetch(chunk, slot_, i + words_.operands);
     else
       fetch(next, slot_ ^ 1, 0);
-    has_exact_ = good && block.has_exact();
-    if (!good || has_exact_) return false;
-    const i32 factor = call_.operands[i].factor;
-    head.add(block.orders(), block.range(), factor, i == 0);
-    if (head.differ || head.may_overflow() || !block.read_masks(sizeof(T) / 4)) return false;
-    planes.add(block, factor == 1 ? 0 : ~0u);
+    has_exact_ = false;
+    if (!good || !take_head(blocks[0], i, head) || (are_two && !take_head(blocks[1], i + 1, head)))
+      return false;
+    blocks[0].begin_masks();
+    if (are_two) blocks[1].begin_masks();
+    if (blocks[0].has_shared_parts() || (are_two && blocks[1].has_shared_parts())) __syncthreads();
+    good = blocks[0].finish_masks(sizeof(T) / 4);
+    if (are_two) good = blocks[1].finish_masks(sizeof(T) / 4) && good;
+    return good && add(blocks[0], i, planes) && (!are_two || add(blocks[1], i + 1, planes));
+  }
+
+  __device__ bool take_head(CodedBlock& block, u32 i, SumHead& head) {
+    if (!block.finish_head()) return false;
+    has_exact_ |= block.has_exact();
+    head.add(block.orders(), block.range(), call_.operands[i].factor, i == 0);
+    return !has_exact_ && !head.differ && !head.may_overflow();
+  }
+
+  __device__ bool add(const CodedBlock& block, u32 i, DevicePlaneSum<kPlanes>& planes) {
+    const u32 flip = call_.operands[i].factor == 1 ? 0 : ~0u, order = block.orders().x;
+    if (i == 0) order_ = order;
+    const bool is_lower = order < order_;
+    if (!planes.has_room(is_lower ? 0 : order - order_, block.widest() + is_lower)) return false;
+    for (; order_ < order; ++order_) planes.raise(behind(), room_.lasts);
+    planes.add(block, flip);
+    if (is_lower) planes.raise_term(block, flip, behind(), room_.lasts);
     return true;
+  }
+
+  // Positions of the block that have one in front of them in their row.
+  __device__ u32 behind() const {
+    const DeviceBox& box = room_.boxes[slot_];
+    const u32 starts =
+        kFlat || box.is_row() ? static_cast<u32>(threadIdx.x == 0) : box.row_starts(threadIdx.x);
+    return box.valid(threadIdx.x) & ~starts;
   }
 
   // ---- The result
 
   // Whether it is smaller than its values.
-  __device__ bool write(u32 chunk, const SumHead& head, const SumBlock& block) {
+  __device__ bool write(u32 chunk, u32 next, const SumHead& head, const SumBlock<kPlanes>& block) {
     const DeviceBox& box = room_.boxes[slot_];
     copy_waiting();
     SumWriter writer(box, room_.writer);
     writer.measure(block);
     __syncthreads();
     tell_copied();
+    fetch_late(next, slot_ ^ 1, 0);
     writer.place(head.orders, sizeof(T));
     if (writer.is_raw()) return false;
     waiting_ = chunk;
@@ -224,136 +288,36 @@ class SumLoop {
   }
 
   // Once more, alone.
-  __device__ void write_by_values(u32 chunk, u32 next) {
-    write_values(call_, room_, chunk, slot_, has_exact_);
+  __device__ void write_by_values(u32 chunk, u32 next, const ParkedChunk& parked) {
+    write_values(call_, room_, chunk, slot_, has_exact_, parked);
+    words_ = Words{};
     fetch(next, slot_ ^ 1, 0);
   }
   __device__ static __noinline__ void write_values(const SumCall<T>& call, SumRoom<T>& room, u32 chunk,
-                                                   u32 slot, bool has_exact) {
-    ValueSum<T, kFlat>(call, room, room.boxes[slot], chunk, slot).write(has_exact);
+                                                   u32 slot, bool has_exact, const ParkedChunk& parked) {
+    ValueSum<T, kFlat>(call, room, room.boxes[slot], chunk, slot, parked).write(has_exact);
     __syncthreads();
   }
 
   const SumCall<T>& call_;
   SumRoom<T>& room_;
   const i32 shift_;
-  u32 slot_ = 0, parity_ = 0;
-  bool has_exact_ = false;                                    // why planes do not do
+  u32 slot_ = 0;
+  Words words_, next_;      // those that are worked on, and those that are being fetched
+  bool is_late_ = false;    // the latter wait for room
+  u32 order_ = 0;           // along x, of the sum
+  bool has_exact_ = false;  // why planes do not do
   u32 waiting_ = kNone, waiting_words_ = 0, copied_ = kNone;  // chunks
   u64 seen_ = 0;                                              // of the waiting one's place, in lane 0
 };
 
-// CTAs of a multiprocessor.
-template <class T>
-inline constexpr unsigned kSummingCtas = sizeof(T) == 4 ? 4 : 3;
-static_assert(kSummingCtas<float> * (sizeof(SumRoom<float>) + kSharedOfSystem) <= kSharedMemory);
-static_assert(kSummingCtas<double> * (sizeof(SumRoom<double>) + kSharedOfSystem) <= kSharedMemory);
-
 template <class T, bool kFlat>
-__global__ void __launch_bounds__(kThreads, kSummingCtas<T>)
+__global__ void __launch_bounds__(kThreads, kSummingCtas)
     sum_chunks(const __grid_constant__ SumCall<T> call) {
   extern __shared__ uint4 memory[];
   let_next_start();
   wait_for_last();
   SumLoop<T, kFlat, false>(call, *reinterpret_cast<SumRoom<T>*>(memory)).run();
-}
-
-// ---- In front of it
-
-struct SumSource {
-  const std::byte* payload;
-  u64 words;  // of all chunk data
-  i32 factor;
-};
-template <class T>
-struct SumSources {
-  SumSource sources[kMostOperands];
-  Tables tables;         // of any of them, but for its payload
-  WordSums* chunk_sums;  // of all
-  double shift, scale;
-};
-
-// What follows from the step: linear_of() of engine.cpp. Tells what is wrong.
-template <class T>
-__device__ inline u32 find_linear(const SumSources<T>& sources, SumState<T>& state) {
-  const double step = value_of<double>(*reinterpret_cast<const u64*>(sources.sources[0].payload));
-  const double scaled = step * sources.scale, quanta = sources.shift / step;
-  const bool is_in_range = quanta < kQuantumLimit && quanta > -kQuantumLimit;
-  const T scaled_step = static_cast<T>(scaled);
-  state.linear.shift = is_in_range ? round_to_even(quanta) : 0;
-  state.linear.shift_value = static_cast<T>(sources.shift);
-  state.linear.scale = static_cast<T>(sources.scale);
-  state.linear.step = static_cast<T>(step);
-  state.linear.scaled_step = scaled_step;
-  const double missed = sources.shift - static_cast<double>(state.linear.shift) * step;
-  state.missed = missed < 0 ? -missed : missed;
-  const bool is_sound = sources.scale == 1 || scaled_step >= std::numeric_limits<T>::min();
-  return is_in_range && is_sound && scaled_step <= kMost<T> ? 0 : kBeyondRange;
-}
-
-template <class T>
-__global__ void __launch_bounds__(1024)
-    prepare_sum(const __grid_constant__ SumCall<T> call, const __grid_constant__ SumSources<T> sources,
-                SumOperand<T>* operands) {
-  let_next_start();
-  const u64 first = blockIdx.x * u64{blockDim.x} + threadIdx.x, stride = gridDim.x * u64{blockDim.x};
-  for (u64 i = first; i < call.to.tables.chunks; i += stride) call.to.places[i] = 0;
-  if (blockIdx.x != 0) return;
-  for (u32 i = threadIdx.x; i < call.count; i += blockDim.x) {
-    Tables tables = sources.tables;
-    tables.payload = const_cast<std::byte*>(sources.sources[i].payload);
-    operands[i].from = {.grid = call.to.grid,
-                        .fill = call.to.fill,
-                        .tables = tables,
-                        .data = nullptr,
-                        .words = sources.sources[i].words,
-                        .chunk_sums = sources.chunk_sums + i * call.to.tables.chunks,
-                        .sums = nullptr,
-                        .fault = nullptr};
-    operands[i].factor = sources.sources[i].factor;
-  }
-  if (threadIdx.x != 0) return;
-  *call.to.call = CallState{};
-  SumState<T>& state = *call.state;
-  state.faults = find_linear(sources, state);
-  state.order_matters = state.verified = 0;
-  call.to.call->step_bits = bits_of(static_cast<double>(state.linear.scaled_step));
-}
-
-// ---- Behind it: the groups of all operands, those of one a row of CTAs. Whoever is last tells the verdict.
-
-template <class T>
-__device__ inline bool has_first_step(const SumCall<T>& call, u32 i) {
-  const auto step = [&](u32 k) {
-    return *reinterpret_cast<const u64*>(call.operands[k].from.tables.payload);
-  };
-  return step(i) == step(0);
-}
-
-template <class T>
-__global__ void __launch_bounds__(kThreads)
-    verify_sum(const __grid_constant__ SumCall<T> call, Combined* combined, u32* fault) {
-  wait_for_last();
-  const DecodeCall<T>& from = call.operands[blockIdx.y].from;
-  u32 faults = 0;
-  const u64 group = (blockIdx.x - 1) * u64{kWarps} + threadIdx.x / 32;
-  if (blockIdx.x == 0)
-    faults = (is_front_good(from) ? 0 : kDamaged) | (has_first_step(call, blockIdx.y) ? 0 : kStepsDiffer);
-  else if (group < from.tables.groups)
-    faults = is_group_good(from, group) ? 0 : kDamaged;
-  SumState<T>& state = *call.state;
-  if (faults != 0 && lane_id() == 0) atomicOr(&state.faults, faults);
-  __threadfence();
-  __syncthreads();
-  if (threadIdx.x != 0 || atomicAdd(&state.verified, 1) + 1 != gridDim.x * gridDim.y) return;
-  faults = atomicOr(&state.faults, 0);
-  combined->order_matters = state.order_matters != 0;
-  combined->missed = state.missed;
-  if (fault == nullptr) return;
-  *fault = static_cast<u32>((faults & kDamaged) != 0       ? Code::corrupt_stream
-                            : (faults & kStepsDiffer) != 0 ? Code::invalid_argument
-                            : (faults & kBeyondRange) != 0 ? Code::unsupported
-                                                           : Code::ok);
 }
 
 }  // namespace homz::homcomp::device

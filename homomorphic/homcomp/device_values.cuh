@@ -6,11 +6,38 @@
 
 namespace homz::homcomp::device {
 
+// Residuals become quanta. `stage`: shared, where quanta lie as those of `Layout`. All threads meet in it.
+template <class Layout, bool kFlat>
+__device__ inline void sum_up(const Orders& orders, const DeviceBox& box, RowEnd* ends, u32* stage,
+                              u32 (&v)[kBlock]) {
+  const bool lines = (orders.y | orders.z) != 0;
+  const u32 base = static_cast<u32>(orders.base), front = lines ? 0 : base;
+  RowSums<kFlat> sums{box, ends};
+  if (orders.x == 0) __syncthreads();
+  if (orders.x == 1) sums.template add<1>(v, front);
+  if (orders.x == 2) sums.template add<2>(v, front);
+  if (lines ? kFlat : orders.x == 0)  // in one row, base is all that there is in front along y and z
+#pragma unroll
+    for (u32& number : v) number += base;
+  if (kFlat || !lines) return;
+  store_quanta<Layout>(stage, threadIdx.x, v);
+  __syncthreads();
+  if (orders.y != 0) sum_lines<Layout>(stage, box, box.rows, box.row, orders.z != 0 ? 0 : base);
+  if (orders.z != 0) sum_lines<Layout>(stage, box, box.planes, box.plane(), base);
+  load_quanta<Layout>(stage, threadIdx.x, v);
+}
+
+// A chunk of the result in ValueRoom: it waits there for its place, not in the way of this one.
+struct ParkedChunk {
+  u32 chunk, words;  // 0: none
+};
+
 template <class T, bool kFlat>
 class ValueSum {
  public:
-  // `slot`: of the places. Nothing is being fetched to the stages, and room.out is free.
-  __device__ ValueSum(const SumCall<T>& call, SumRoom<T>& room, const DeviceBox& box, u32 chunk, u32 slot)
+  // `slot`: of the places. Nothing is being fetched, and room.out is free.
+  __device__ ValueSum(const SumCall<T>& call, SumRoom<T>& room, const DeviceBox& box, u32 chunk, u32 slot,
+                      const ParkedChunk& parked)
       : call_(call),
         room_(room),
         box_(box),
@@ -19,6 +46,7 @@ class ValueSum {
         chunk_(chunk),
         slot_(slot),
         valid_(box.valid(threadIdx.x)),
+        parked_(parked),
         head_(linear_.shift) {}
 
   // `has_exact`: some operand is known to have values without quanta.
@@ -37,6 +65,7 @@ class ValueSum {
     if (!good) return write_nothing();
     range_ = head_.may_overflow() ? 0 : head_.range();
     if (wanted_ != 0 || with_quanta_) finish_values();
+    if (call_.decoded != nullptr) decode(sum);
     if (any_raw_) return write_raw();
     SumWriter writer(box_, room_.writer);
     make_block(sum);
@@ -62,7 +91,7 @@ class ValueSum {
   __device__ bool inspect() {
     bool good = true;
     for (u32 i = 0; i < call_.count; ++i) {
-      const ChunkPlace place = room_.places[slot_][i];
+      const ChunkPlace place = place_of(i);
       if (!place.is_good || place.words > box_.count * kOfValue) {
         good = false;
       } else if (place.is_raw) {
@@ -87,7 +116,7 @@ class ValueSum {
     if (with_quanta_)
       for (u32 i = 0; i < kBlock; ++i) quantum(i) = 0;
     for (u32 i = 0; i < call_.count; ++i) {
-      const bool good = room_.places[slot_][i].is_raw ? add_raw(i) : add_coded(i, sum);
+      const bool good = place_of(i).is_raw ? add_raw(i) : add_coded(i, sum);
       if (!good) {
         if (threadIdx.x == 0) operand(i).chunk_sums[chunk_].sum = kWrong;
         return false;
@@ -101,19 +130,22 @@ class ValueSum {
   __device__ const DecodeCall<T>& operand(u32 i) const {
     return call_.operands[i].from;
   }
+  __device__ ChunkPlace place_of(u32 i) const {
+    return unpack_place(room_.places[slot_][i]);
+  }
 
   // The words of an operand's chunk to shared memory, and their sums, the first time.
   __device__ void fetch(const CodedWords<T>& coded, u32 i) {
     __syncthreads();  // of what was there before
-    coded.fetch(room_.stages[0]);
+    coded.fetch(room_.operands);
     wait_for_copies();
-    if (!has_sums_) note_sums(coded.sum(room_.stages[0]), room_.sums);
+    if (!has_sums_) note_sums(coded.sum(room_.operands), room_.sums[0]);
     __syncthreads();
-    if (threadIdx.x == 0 && !has_sums_) tell_sums(room_.sums, operand(i).chunk_sums + chunk_);
+    if (threadIdx.x == 0 && !has_sums_) tell_sums(room_.sums[0], operand(i).chunk_sums + chunk_);
   }
 
   __device__ bool add_raw(u32 i) {
-    const CodedWords<T> coded(operand(i), room_.places[slot_][i]);
+    const CodedWords<T> coded(operand(i), place_of(i));
     fetch(coded, i);
     const FillValue<T> fill = call_.to.fill;
     for (u32 k = 0; k < kBlock; ++k) {
@@ -133,11 +165,11 @@ class ValueSum {
   }
 
   __device__ bool add_coded(u32 i, u32 (&sum)[kBlock]) {
-    const ChunkPlace place = room_.places[slot_][i];
+    const ChunkPlace place = place_of(i);
     const CodedWords<T> coded(operand(i), place);
     fetch(coded, i);
-    CodedBlock block(room_.stages[0] + coded.shift(), place.words, box_.blocks(), valid_,
-                     call_.to.fill.is_declared != 0, room_.block);
+    CodedBlock block(room_.operands + coded.shift(), place.words, box_.blocks(), valid_,
+                     call_.to.fill.is_declared != 0, room_.blocks[0]);
     if (!block.read_head() || !block.read_masks(kOfValue)) return false;
     block_.fill |= block.fill();
     block_.exact |= block.exact();
@@ -145,31 +177,12 @@ class ValueSum {
     if (only_masks_) return true;
     u32 v[kBlock];
     block.read_residuals(v);
-    sum_up(block.orders(), v);
+    sum_up<float, kFlat>(block.orders(), box_, room_.ends, room_.out, v);
     const auto factor = static_cast<u32>(call_.operands[i].factor);
 #pragma unroll
     for (u32 k = 0; k < kBlock; ++k) sum[k] += factor * v[k];
     if (wanted_ != 0) add_values(i, block, coded.from(), v);
     return true;
-  }
-
-  // Residuals become quanta.
-  __device__ void sum_up(const Orders& orders, u32 (&v)[kBlock]) {
-    const bool lines = (orders.y | orders.z) != 0;
-    const u32 base = static_cast<u32>(orders.base), front = lines ? 0 : base;
-    RowSums<kFlat> sums{box_, room_.ends};
-    if (orders.x == 0) __syncthreads();
-    if (orders.x == 1) sums.template add<1>(v, front);
-    if (orders.x == 2) sums.template add<2>(v, front);
-    if (lines ? kFlat : orders.x == 0)  // in one row, base is all that there is in front along y and z
-#pragma unroll
-      for (u32& number : v) number += base;
-    if (kFlat || !lines) return;
-    store_quanta<float>(room_.out, threadIdx.x, v);
-    __syncthreads();
-    if (orders.y != 0) sum_lines<float>(room_.out, box_, box_.rows, box_.row, orders.z != 0 ? 0 : base);
-    if (orders.z != 0) sum_lines<float>(room_.out, box_, box_.planes, box_.plane(), base);
-    load_quanta<float>(room_.out, threadIdx.x, v);
   }
 
   // ---- Values
@@ -236,6 +249,17 @@ class ValueSum {
     range_ = bit_width(reach);
   }
 
+  __device__ void decode(const u32 (&sum)[kBlock]) const {
+#pragma unroll
+    for (u32 k = 0; k < kBlock; ++k) {
+      if ((valid_ >> k & 1) == 0) continue;
+      T x = restore(static_cast<i32>(sum[k] + static_cast<u32>(linear_.shift)), linear_.scaled_step);
+      if (with_quanta_ || (block_.exact >> k & 1) != 0) x = value(k);
+      if ((block_.fill >> k & 1) != 0) x = value_of<T>(call_.to.fill.bits);
+      call_.decoded[box_.position(kBlock * threadIdx.x + k)] = x;
+    }
+  }
+
   // ---- The result
 
   // The planes of the sum's residuals.
@@ -254,19 +278,24 @@ class ValueSum {
     __syncthreads();
   }
 
-  // Tells the size of a chunk, and copies it.
+  // Nobody who waits for this chunk's size waits for the place of the parked one.
   __device__ void publish_size(u32 words, bool is_raw) const {
-    if (threadIdx.x != 0) return;
-    *call_.to.tables.size(chunk_) = static_cast<std::uint16_t>(is_raw ? 0 : words);
-    publish(call_.to.places + chunk_, kSized | words);
+    if (threadIdx.x == 0) {
+      *call_.to.tables.size(chunk_) = static_cast<std::uint16_t>(is_raw ? 0 : words);
+      publish(call_.to.places + chunk_, kSized | words);
+    }
+    if (parked_.words == 0) return;
+    SumCopy copy = copy_of(parked_.chunk);
+    copy.copy(own_.parked, parked_.words);
+    tell(copy, parked_.chunk);
   }
-  __device__ SumCopy copy_of() const {
-    return SumCopy(call_.to.tables, call_.to.places + chunk_, 0);
+  __device__ SumCopy copy_of(u32 chunk) const {
+    return SumCopy(call_.to.tables, call_.to.places + chunk, 0);
   }
-  __device__ void tell(const SumCopy& copy) const {
+  __device__ void tell(const SumCopy& copy, u32 chunk) const {
     copy.note(room_.sums_out);
     __syncthreads();
-    if (threadIdx.x == 0) tell_sums(room_.sums_out, call_.to.chunk_sums + chunk_);
+    if (threadIdx.x == 0) tell_sums(room_.sums_out, call_.to.chunk_sums + chunk);
     __syncthreads();
   }
   __device__ void note_order_matters() const {
@@ -277,22 +306,22 @@ class ValueSum {
     publish_size(writer.words(), false);
     writer.write(block_, head_.orders, range_, room_.out);
     __syncthreads();
-    SumCopy copy = copy_of();
+    SumCopy copy = copy_of(chunk_);
     const u32 words = writer.words_without_values();
     copy.copy(room_.out, words);
     u32 at = words + writer.exact_before() * kOfValue;
     for (u32 bits = block_.exact; bits != 0; bits &= bits - 1, at += kOfValue)
       copy.put_value(at, value(static_cast<u32>(__ffs(static_cast<int>(bits)) - 1)));
-    tell(copy);
+    tell(copy, chunk_);
     if (writer.exact() != 0) note_order_matters();
   }
 
   __device__ void write_raw() {
     publish_size(box_.count * kOfValue, true);
-    SumCopy copy = copy_of();
+    SumCopy copy = copy_of(chunk_);
     for (u32 k = 0; k < kBlock; ++k)
       if ((valid_ >> k & 1) != 0) copy.put_value((kBlock * threadIdx.x + k) * kOfValue, value(k));
-    tell(copy);
+    tell(copy, chunk_);
     note_order_matters();
   }
 
@@ -300,7 +329,7 @@ class ValueSum {
   __device__ void write_nothing() {
     publish_size(box_.count * kOfValue, true);
     for (u32 i = threadIdx.x; i < call_.count; i += kThreads) {
-      const ChunkPlace place = room_.places[slot_][i];
+      const ChunkPlace place = place_of(i);
       if (!place.is_good || place.words > box_.count * kOfValue) operand(i).chunk_sums[chunk_].sum = kWrong;
     }
     if (threadIdx.x == 0) atomicOr(&call_.state->faults, static_cast<u32>(kDamaged));
@@ -313,8 +342,9 @@ class ValueSum {
   const DeviceLinear<T> linear_;
   ValueRoom<T>& own_;
   const u32 chunk_, slot_, valid_;
+  const ParkedChunk parked_;
   SumHead head_;
-  SumBlock block_;
+  SumBlock<kBlock> block_;
   u32 range_ = 0, wanted_ = 0;  // values, a mask
   bool any_raw_ = false, has_exact_ = false, with_quanta_ = false;
   bool only_masks_ = false, has_sums_ = false;

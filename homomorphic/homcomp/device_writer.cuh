@@ -11,7 +11,8 @@ class SumWriter {
       : count_(box.count), blocks_(box.blocks()), valid_(box.valid(threadIdx.x)), room_(room) {}
 
   // The parts of the warp's blocks. All threads meet between it and place().
-  __device__ void measure(const SumBlock& block) {
+  template <u32 kPlanes>
+  __device__ void measure(const SumBlock<kPlanes>& block) {
     plane_ = block.width == 1 ? block.planes[0] : 0;
     code_ = block.width == 0   ? kZero
             : block.width == 1 ? bytes_in_use(plane_)
@@ -34,32 +35,36 @@ class SumWriter {
       exact = sums_up_to(count_bits(block.exact));
       exact_before_ = exact - count_bits(block.exact);
     }
-    const u32 coded = __ballot_sync(kAllLanes, code_ != kZero && valid_ != 0),
-              all_fill = __ballot_sync(kAllLanes, code_ == kAllFill);
-    if (lane_id() == 31)
-      room_.totals[threadIdx.x / 32] = {(up_to & 0x7ff) | (up_to >> 11 & 0xff) << 13,
-                                        up_to >> 19 | exact << 16, coded, all_fill};
+    coded_ = __ballot_sync(kAllLanes, code_ != kZero && valid_ != 0);
+    const u32 all_fill = __ballot_sync(kAllLanes, code_ == kAllFill), warp = threadIdx.x / 32;
+    if (lane_id() == 31) {
+      room_.parts[warp] = (up_to & 0x7ff) | (up_to >> 11 & 0xff) << 13 | count_bits(coded_) << 23;
+      room_.signs[warp] = up_to >> 19 | exact << 16;
+      room_.top[warp] = bytes_in_use(coded_) << 4 * warp;
+      room_.coded[warp] = coded_;
+      room_.all_fill[warp] = all_fill;
+    }
   }
 
   // Where the parts stand.
   __device__ void place(const Orders& orders, u32 value_bytes) {
-    const u32 warp = threadIdx.x / 32, lane = lane_id();
-    const WriterRoom::Totals totals = lane < kWarps ? room_.totals[lane] : WriterRoom::Totals{};
-    const u32 parts = __reduce_add_sync(kAllLanes, totals.parts),
-              signs = __reduce_add_sync(kAllLanes, totals.signs);
-    const u32 parts_before = __reduce_add_sync(kAllLanes, lane < warp ? totals.parts : 0),
-              others_before = __reduce_add_sync(kAllLanes, lane < warp ? totals.signs : 0);
-    words_before_ += parts_before & 0x1fff;
-    bytes_before_ += parts_before >> 13;
-    signs_before_ += others_before & 0xffff;
-    exact_before_ += others_before >> 16;
-    exact_ = signs >> 16;
-    choose_codes(totals);
+    const OverWarps parts(all_of(room_.parts)), signs(all_of(room_.signs));
+    words_before_ += parts.before & 0x1fff;
+    bytes_before_ += parts.before >> 13 & 0x3ff;
+    signs_before_ += signs.before & 0xffff;
+    exact_before_ += signs.before >> 16;
+    exact_ = signs.all >> 16;
+    codes_ = parts.all >> 23;
+    codes_before_ = parts.before >> 23;
+    const uint4 top = all_of(room_.top), all_fill = all_of(room_.all_fill);
+    top_ = top.x | top.y | top.z | top.w;
+    is_else_fill_ = false;
+    if ((all_fill.x | all_fill.y | all_fill.z | all_fill.w) != 0) choose_codes();
     codes_at_ = ChunkHead::kBytes + (orders.base != 0 ? 4 : 0) + count_bits(top_);
     head_bytes_ = codes_at_ + codes_;
-    magnitude_bytes_ = parts >> 13;
-    main_words_ = (head_bytes_ + 3) / 4 + (parts & 0x1fff);
-    sparse_words_ = (8 * magnitude_bytes_ + (signs & 0xffff) + 31) / 32;
+    magnitude_bytes_ = parts.all >> 13 & 0x3ff;
+    main_words_ = (head_bytes_ + 3) / 4 + (parts.all & 0x1fff);
+    sparse_words_ = (8 * magnitude_bytes_ + (signs.all & 0xffff) + 31) / 32;
     words_ = main_words_ + sparse_words_ + exact_ * (value_bytes / 4);
     is_raw_ = words_ >= count_ * (value_bytes / 4);
   }
@@ -71,7 +76,8 @@ class SumWriter {
   __device__ u32 exact_before() const { return exact_before_; }  // of blocks in front
 
   // All but the exact values. The chunk is complete when all threads have met.
-  __device__ void write(const SumBlock& block, const Orders& orders, u32 range, u32* to) const {
+  template <u32 kPlanes>
+  __device__ void write(const SumBlock<kPlanes>& block, const Orders& orders, u32 range, u32* to) const {
     if (sparse_words_ != 0) {
       for (u32 i = threadIdx.x; i < sparse_words_; i += kThreads) to[main_words_ + i] = 0;
       __syncthreads();
@@ -88,22 +94,27 @@ class SumWriter {
     }
     if (block.width > 1) *at = block.signs;
 #pragma unroll
-    for (u32 k = 0; k < kBlock; ++k) {
+    for (u32 k = 0; k < kPlanes; ++k) {
       if (k >= block.most) break;
       if (block.width > 1 && k < block.width) at[1 + k] = block.planes[k];
     }
   }
 
  private:
+  __device__ static uint4 all_of(const u32 (&numbers)[kWarps]) {
+    return *reinterpret_cast<const uint4*>(numbers);
+  }
+
   // Blocks without a code are all fill if more are so than are zero.
-  __device__ void choose_codes(const WriterRoom::Totals& totals) {
+  __device__ void choose_codes() {
     const u32 warp = threadIdx.x / 32, lane = lane_id();
     const u32 left = blocks_ > 32 * lane ? blocks_ - 32 * lane : 0;
     const u32 blocks = lane >= kWarps || left == 0 ? 0 : left >= 32 ? ~0u : (1u << left) - 1;
-    const u32 kinds =
-        __reduce_add_sync(kAllLanes, count_bits(totals.all_fill) | count_bits(blocks & ~totals.coded) << 16);
+    const u32 all_fill = lane < kWarps ? room_.all_fill[lane] : 0,
+              own = lane < kWarps ? room_.coded[lane] : 0;
+    const u32 kinds = __reduce_add_sync(kAllLanes, count_bits(all_fill) | count_bits(blocks & ~own) << 16);
     is_else_fill_ = (kinds & 0xffff) > kinds >> 16;
-    const u32 coded = is_else_fill_ ? blocks & ~totals.all_fill : totals.coded;
+    const u32 coded = is_else_fill_ ? blocks & ~all_fill : own;
     const u32 count = count_bits(coded);
     const u32 counts = __reduce_add_sync(kAllLanes, count | (lane < warp ? count << 16 : 0));
     codes_ = counts & 0xffff;

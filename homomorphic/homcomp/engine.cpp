@@ -1,16 +1,18 @@
 #include "homomorphic/homcomp/engine.hpp"
 
-#include <fmt/format.h>
-
 #include <atomic>
-#include <cmath>
 
 #include "codecs/homcomp/payload_reader.hpp"
 #include "codecs/homcomp/payload_writer.hpp"
 #include "codecs/homcomp/step.hpp"
+#include "homomorphic/linear_of.hpp"
 
 namespace homz::homcomp {
 namespace {
+
+std::uint64_t largest_payload(const Field& field, const Grid& grid) {
+  return Layout(grid.chunks()).data + field.bytes();
+}
 
 // A group of chunks of every operand, and where the next chunk of each begins.
 struct Operand {
@@ -93,41 +95,6 @@ class ChunksOfOperands {
   std::atomic<bool> order_matters_{false};
 };
 
-Status check_step(double step, double first) {
-  if (step == first) return Status();
-  return Status(
-      Code::invalid_argument,
-      fmt::format("the quanta of one stream are multiples of {}, those of another of {}", first, step));
-}
-
-// The quantum nearest to the shift.
-Result<std::int32_t> quantum_of_shift(double shift, double step) {
-  const double quanta = shift / step;
-  if (!(std::abs(quanta) < kQuantumLimit))
-    return Status(Code::unsupported, fmt::format("a shift of {} is more than 2^30 steps of {}", shift, step));
-  return round_to_even(quanta);
-}
-
-template <class T>
-Result<Linear<T>> linear_of(const Encoding& encoding, const Combination& combination, double step) {
-  const double scaled = step * combination.scale;
-  const T scaled_step = static_cast<T>(scaled);
-  // Subnormal steps would lose digits.
-  const bool is_sound = combination.scale == 1 || scaled_step >= std::numeric_limits<T>::min();
-  if (!is_sound || scaled_step > std::numeric_limits<T>::max())
-    return Status(Code::unsupported, fmt::format("{} times the step {} is no normal number of type {}",
-                                                 combination.scale, step, to_string(encoding.field.dtype)));
-  HOMZ_ASSIGN(const std::int32_t shift, quantum_of_shift(combination.shift, step));
-  return Linear<T>{combination.factors,
-                   shift,
-                   static_cast<T>(combination.shift),
-                   static_cast<T>(combination.scale),
-                   static_cast<T>(step),
-                   scaled_step,
-                   encoding.fill_bits.has_value(),
-                   static_cast<BitsOf<T>>(encoding.fill_bits.value_or(0))};
-}
-
 // The step that all operands have, whose tables are verified.
 Result<double> common_step(const Grid& grid, Dtype dtype, std::span<const OpenStream> operands) {
   double step = 0;
@@ -144,11 +111,13 @@ Result<double> common_step(const Grid& grid, Dtype dtype, std::span<const OpenSt
 
 // The payload of what `work` makes.
 template <class T, class Work>
-Status write_payload(const Grid& grid, const SumKernels& kernels, const Linear<T>& linear,
+Status write_payload(const Field& field, const Grid& grid, const SumKernels& kernels, const Linear<T>& linear,
                      std::span<const OpenStream> operands, Work work, Bytes payload, Bytes scratch,
                      Combined* combined, unsigned threads) {
   Arena arena(scratch);
   const CombineSpace space(arena, grid, sizeof(T), operands.size(), kernels.reader_bytes, threads);
+  if (!arena.fits() || payload.size() < largest_payload(field, grid))
+    return Status(Code::capacity, "payload or scratch buffer too small");
   ChunksOfOperands source(grid, sizeof(T), operands, space.workers, work);
   HOMZ_TRY(PayloadWriter(grid, static_cast<double>(linear.scaled_step), sizeof(T), source, payload.data(),
                          space.writer)
@@ -168,7 +137,8 @@ Status combine_as(const Encoding& encoding, const Plan& plan, const SumKernels& 
                                                              SumSpace& space, std::byte* to) {
     return kernel(linear, box, chunks, space, to);
   };
-  return write_payload(grid, kernels, linear, operands, work, payload, scratch, combined, threads);
+  return write_payload(encoding.field, grid, kernels, linear, operands, work, payload, scratch, combined,
+                       threads);
 }
 
 template <class T>
@@ -182,7 +152,8 @@ Status extremum_as(const Encoding& encoding, const Plan& plan, const SumKernels&
                         const Box& box, std::span<const ChunkRef> chunks, SumSpace& space, std::byte* to) {
     return kernel(linear, which == Extremum::greatest, box, chunks[0], chunks[1], space, to);
   };
-  return write_payload(grid, kernels, linear, operands, work, payload, scratch, combined, threads);
+  return write_payload(encoding.field, grid, kernels, linear, operands, work, payload, scratch, combined,
+                       threads);
 }
 
 template <class T>
@@ -199,7 +170,8 @@ Status accumulate_as(const Encoding& encoding, const Plan& plan, const SumKernel
                                                           SumSpace& space, std::byte* to) {
     return kernel(coding, linear, box, data.data(), chunks[0], space, to, decoded.data());
   };
-  return write_payload(grid, kernels, linear, operands, work, payload, scratch, combined, threads);
+  return write_payload(encoding.field, grid, kernels, linear, operands, work, payload, scratch, combined,
+                       threads);
 }
 
 }  // namespace
@@ -216,7 +188,7 @@ Footprint combine_footprint(const Encoding& encoding, const Plan& plan, const Su
   const Grid grid(encoding.field.without_unit_extents(), plan.dim);
   Arena arena;
   CombineSpace(arena, grid, size_of(encoding.field.dtype), operands, kernels.reader_bytes, threads);
-  return Footprint{0, Layout(grid.chunks()).data + encoding.field.bytes(), arena.needed(), 0};
+  return Footprint{0, largest_payload(encoding.field, grid), arena.needed(), 0};
 }
 
 Status combine(const Encoding& encoding, const Plan& plan, const SumKernels& kernels,

@@ -13,9 +13,16 @@ class HomcompArithmetic final : public CodecArithmetic {
  public:
   CodecId codec() const noexcept override { return CodecId{4}; }
 
-  Result<double> step(const Encoding& encoding, ConstBytes payload) const override {
+  Result<double> step(const OpenStream& stream) const override {
+    const Encoding encoding = encoding_of(stream.header);
     HOMZ_ASSIGN(const homcomp::Plan plan, homcomp::plan_of(encoding));
-    return homcomp::step_of(encoding, plan, payload);
+    return homcomp::step_of(encoding, plan, stream.payload);
+  }
+
+  bool alike(const OpenStream& a, const OpenStream& b) const noexcept override {
+    const auto plan_a = homcomp::plan_of(encoding_of(a.header)),
+               plan_b = homcomp::plan_of(encoding_of(b.header));
+    return plan_a.ok() && plan_b.ok() && plan_a->dim == plan_b->dim;
   }
 
   Result<CodecParams> with_step(const CodecParams& params, double step) const override {
@@ -24,9 +31,13 @@ class HomcompArithmetic final : public CodecArithmetic {
     return homcomp::pack(settings);
   }
 
-  bool alike(const Encoding& a, const Encoding& b) const noexcept override {
-    const auto plan_a = homcomp::plan_of(a), plan_b = homcomp::plan_of(b);
-    return plan_a.ok() && plan_b.ok() && plan_a->dim == plan_b->dim;
+  Result<CodecParams> params_like(const OpenStream& stream) const override {
+    HOMZ_ASSIGN(const double own, step(stream));
+    return with_step(stream.header.params, own);
+  }
+
+  Result<CodecParams> params_of_result(const OpenStream& stream, double) const override {
+    return with_step(stream.header.params, 0);  // payloads tell their step
   }
 
   Result<Footprint> footprint(const Encoding& encoding, std::size_t operands, Exec exec) const override {
@@ -59,6 +70,9 @@ class HomcompArithmetic final : public CodecArithmetic {
   Status accumulate(const Encoding& encoding, const OpenStream& stream, ConstBytes data, Bytes payload,
                     Bytes decoded, Bytes scratch, Combined* combined, Exec exec) const override {
     HOMZ_ASSIGN(const homcomp::Plan plan, homcomp::plan_of(encoding));
+    if (exec.space == Space::device)
+      return homcomp::accumulate_on_device(encoding, plan, stream, data, payload, decoded, scratch, combined,
+                                           exec);
     return homcomp::accumulate(encoding, plan, homcomp::sum_kernels(), stream, data, payload, decoded,
                                scratch, combined, exec.threads);
   }

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "codecs/homcomp/kernels.hpp"
-#include "homomorphic/homcomp/linear.hpp"
+#include "homomorphic/linear.hpp"
 
 namespace homz::homcomp {
 
@@ -27,10 +27,12 @@ struct ChunkResult {
 
 // What a thread works in.
 struct SumSpace {
-  EncodeSpace encode;                             // its quanta: residuals of the result
-  alignas(64) std::uint32_t operands[2][kChunk];  // of two, or of each in turn
-  alignas(64) std::int64_t quanta[kChunk];        // of the result
-  std::byte values[kChunk * 8];                   // of the result, of type T
+  static constexpr unsigned kKept = 8;  // what fits in a second-level cache
+
+  EncodeSpace encode;                                 // its quanta: residuals of the result
+  alignas(64) std::uint32_t operands[kKept][kChunk];  // of as many, or of each in turn
+  alignas(64) std::int64_t quanta[kChunk];            // of the result
+  std::byte values[kChunk * 8];                       // of the result, of type T
   std::uint32_t fill[kBlocks], exact[kBlocks];
   std::byte local[kChunk * 8];  // a chunk of values that are added to a stream
   std::byte* readers;           // kernels' reader_bytes for each operand, aligned to 64
@@ -57,12 +59,16 @@ using AccumulateChunk = ChunkResult (*)(const Coding<T>& coding, const Linear<T>
 struct ChunkContent {
   alignas(64) std::uint32_t quanta[kChunk];
   std::uint32_t fill[kBlocks], exact[kBlocks];  // masks
-  ConstBytes values;                            // exact ones, in order
+  const std::byte* values;                      // exact ones, in order
   Orders orders;
+
+  bool is_fill(unsigned i) const { return (fill[i / kBlock] >> i % kBlock & 1) != 0; }
+  bool is_exact(unsigned i) const { return (exact[i / kBlock] >> i % kBlock & 1) != 0; }
 };
 
-// Not for raw chunks. Returns nullptr, or what is wrong.
-using ReadChunk = const char* (*)(const Box& box, ConstBytes chunk, unsigned value_bytes, bool has_fill,
+// Exact values with the bits of the fill value are marked as fill, too. Returns nullptr, or what is wrong.
+template <class T>
+using ReadChunk = const char* (*)(const Box& box, const ChunkRef& chunk, bool has_fill, BitsOf<T> fill,
                                   ChunkContent& content);
 
 struct SumKernels {
@@ -74,8 +80,16 @@ struct SumKernels {
   ExtremumOfChunks<double> extremum_f64;
   AccumulateChunk<float> accumulate_f32;
   AccumulateChunk<double> accumulate_f64;
-  ReadChunk read;
+  ReadChunk<float> read_f32;
+  ReadChunk<double> read_f64;
 
+  template <class T>
+  ReadChunk<T> read() const {
+    if constexpr (sizeof(T) == 4)
+      return read_f32;
+    else
+      return read_f64;
+  }
   template <class T>
   CombineChunks<T> combine() const {
     if constexpr (sizeof(T) == 4)

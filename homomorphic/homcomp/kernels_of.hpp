@@ -35,7 +35,8 @@ constexpr SumKernels sum_kernels_of(std::string_view name) {
                     &extremum_of_chunks<V, double>,
                     &accumulate_chunk<V, float>,
                     &accumulate_chunk<V, double>,
-                    &read_content<V>};
+                    &read_content<V, float>,
+                    &read_content<V, double>};
 }
 
 }  // namespace homz::homcomp

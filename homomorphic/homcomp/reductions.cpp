@@ -1,153 +1,38 @@
-// Payloads to numbers. Sums of quanta are integers of 128 bits: exact, so they depend on no order. Values
-// that are stored exactly add up in double precision, in the order of the groups of chunks.
-#include <cmath>
-#include <memory>
+// Payloads to numbers.
 #include <vector>
 
 #include "codecs/homcomp/payload_reader.hpp"
 #include "homomorphic/homcomp/engine.hpp"
+#include "homomorphic/tally.hpp"
 
 namespace homz::homcomp {
 namespace {
 
-__extension__ typedef __int128 Int128;
-
-// Count, mean and sum of squared deviations of values, joined as by Chan, Golub and LeVeque (1983).
-struct Spread {
-  double count = 0, mean = 0, squares = 0;
-
-  void add(double x) { join({1, x, 0}); }
-  void join(const Spread& other) {
-    if (other.count == 0) return;
-    if (count == 0) {
-      *this = other;
-      return;
-    }
-    const double all = count + other.count, distance = other.mean - mean;
-    squares += other.squares + distance * distance * (count / all * other.count);
-    mean += distance * (other.count / all);
-    count = all;
-  }
-};
-
-// What is known of some of the values.
-struct Tally {
-  std::uint64_t quanta = 0, exact = 0, fill = 0;
-  Int128 sum = 0, squares = 0;  // of quanta
-  std::int32_t least = kQuantumLimit, most = -kQuantumLimit;
-  Spread spread;  // of exact values
-  double exact_sum = 0, exact_norm = 0;
-  double exact_least = 0, exact_most = 0;
-
-  void add_quantum(std::int32_t quantum) {
-    ++quanta;
-    sum += quantum;
-    squares += std::int64_t{quantum} * quantum;
-    least = std::min(least, quantum);
-    most = std::max(most, quantum);
-  }
-  void add_exact(double x) {
-    Tally one;
-    one.exact = 1;
-    one.exact_sum = one.exact_least = one.exact_most = x;
-    one.exact_norm = std::abs(x);
-    one.spread.add(x);
-    join(one);
-  }
-  void join(const Tally& other) {
-    if (other.exact != 0) {
-      exact_least = exact == 0 ? other.exact_least : lesser(exact_least, other.exact_least);
-      exact_most = exact == 0 ? other.exact_most : -lesser(-exact_most, -other.exact_most);
-    }
-    quanta += other.quanta;
-    exact += other.exact;
-    fill += other.fill;
-    sum += other.sum;
-    squares += other.squares;
-    least = std::min(least, other.least);
-    most = std::max(most, other.most);
-    spread.join(other.spread);
-    exact_sum += other.exact_sum;
-    if (other.exact != 0) exact_norm = std::hypot(exact_norm, other.exact_norm);
-  }
-
-  static double lesser(double a, double b) { return a != a ? a : b != b ? b : b < a ? b : a; }
-};
-
-// The quanta's spread, in steps, without cancellation: deviations from an integer close to the mean are
-// exact.
-Spread spread_of_quanta(const Tally& tally) {
-  const auto count = static_cast<double>(tally.quanta);
-  if (tally.quanta == 0) return Spread{};
-  const Int128 n = tally.quanta, near = tally.sum / n;
-  const Int128 squares = tally.squares - 2 * near * tally.sum + n * near * near;
-  const auto rest = static_cast<double>(tally.sum - near * n);  // of the mean
-  const double deviations = static_cast<double>(squares) - rest * (rest / count);
-  return Spread{count, static_cast<double>(tally.sum) / count, deviations};
-}
-
-template <class T>
-Moments moments_of(const Tally& tally, T step_as_value) {
-  const auto step = static_cast<double>(step_as_value);
-  Moments moments;
-  moments.count = tally.quanta + tally.exact;
-  moments.fill = tally.fill;
-  if (moments.count == 0) return moments;
-  const Spread in_steps = spread_of_quanta(tally);
-  Spread spread{in_steps.count, in_steps.mean * step, in_steps.squares * step * step};
-  spread.join(tally.spread);
-  moments.sum = static_cast<double>(tally.sum) * step + tally.exact_sum;
-  moments.mean = tally.exact == 0 ? spread.mean : moments.sum / static_cast<double>(moments.count);
-  moments.variance = spread.squares / spread.count;
-  moments.deviation =
-      tally.exact == 0 ? std::sqrt(in_steps.squares / in_steps.count) * step : std::sqrt(moments.variance);
-  moments.norm = std::hypot(std::sqrt(static_cast<double>(tally.squares)) * step, tally.exact_norm);
-  moments.min = static_cast<double>(restore(tally.least, step_as_value));
-  moments.max = static_cast<double>(restore(tally.most, step_as_value));
-  if (tally.quanta == 0) moments.min = tally.exact_least, moments.max = tally.exact_most;
-  if (tally.exact != 0) {
-    moments.min = Tally::lesser(moments.min, tally.exact_least);
-    moments.max = -Tally::lesser(-moments.max, -tally.exact_most);
-  }
-  return moments;
-}
-
-// A chunk's values one by one, coded or raw.
+// A chunk's values one by one.
 template <class T>
 class ChunkValues {
  public:
   const char* open(const SumKernels& kernels, const Box& box, ConstBytes chunk, bool is_raw,
                    std::optional<std::uint64_t> fill_bits) {
-    fill_bits_ = fill_bits;
-    is_raw_ = is_raw;
-    content_.values = chunk;
     const char* const wrong =
-        is_raw ? nullptr : kernels.read(box, chunk, sizeof(T), fill_bits.has_value(), content_);
-    exact_at_ = content_.values.data();
+        kernels.read<T>()(box, {chunk, is_raw, chunk.data() + chunk.size()}, fill_bits.has_value(),
+                          static_cast<BitsOf<T>>(fill_bits.value_or(0)), content_);
+    exact_at_ = content_.values;
     return wrong;
   }
 
-  struct Value {
-    bool is_fill, is_exact;
-    std::int32_t quantum;
-    double exact;
-  };
-  Value next(unsigned i) {
-    const std::uint32_t bit = 1u << i % kBlock;
-    if (!is_raw_ && (content_.fill[i / kBlock] & bit) != 0) return {true, false, 0, 0};
-    if (!is_raw_ && (content_.exact[i / kBlock] & bit) == 0)
-      return {false, false, static_cast<std::int32_t>(content_.quanta[i]), 0};
-    const T x = load_value<T>(exact_at_);
+  AnyValue next(unsigned i) {
+    AnyValue value{content_.is_fill(i), content_.is_exact(i), static_cast<std::int32_t>(content_.quanta[i]),
+                   0};
+    if (!value.is_exact) return value;
+    value.exact = static_cast<double>(load_value<T>(exact_at_));
     exact_at_ += sizeof(T);
-    if (is_raw_ && fill_bits_ && bits_of(x) == *fill_bits_) return {true, false, 0, 0};
-    return {false, true, 0, static_cast<double>(x)};
+    return value;
   }
 
  private:
   ChunkContent content_;
   const std::byte* exact_at_ = nullptr;
-  std::optional<std::uint64_t> fill_bits_;
-  bool is_raw_ = false;
 };
 
 template <class T>
@@ -169,15 +54,7 @@ Result<Moments> moments_as(const Encoding& encoding, const Plan& plan, const Sum
       const Box box = grid.box(chunk);
       const char* const wrong = values.open(kernels, box, bytes, is_raw, encoding.fill_bits);
       if (wrong != nullptr) return corrupt(wrong);
-      for (unsigned i = 0; i < box.count(); ++i) {
-        const auto value = values.next(i);
-        if (value.is_fill)
-          ++tallies[index].fill;
-        else if (value.is_exact)
-          tallies[index].add_exact(value.exact);
-        else
-          tallies[index].add_quantum(value.quantum);
-      }
+      for (unsigned i = 0; i < box.count(); ++i) tallies[index].add(values.next(i));
       return Status();
     });
   }));
@@ -185,12 +62,6 @@ Result<Moments> moments_as(const Encoding& encoding, const Plan& plan, const Sum
   for (const Tally& each : tallies) all.join(each);
   return moments_of(all, static_cast<T>(step));
 }
-
-// Products of quanta, and of values of which one has no quantum.
-struct Products {
-  Int128 quanta = 0;
-  double exact = 0;
-};
 
 template <class T>
 Result<double> dot_as(const Encoding& encoding, const Plan& plan, const SumKernels& kernels, ConstBytes a,
@@ -222,24 +93,14 @@ Result<double> dot_as(const Encoding& encoding, const Plan& plan, const SumKerne
       if (wrong == nullptr)
         wrong = values[1].open(kernels, box, other, groups[1].sizes[number] == 0, encoding.fill_bits);
       if (wrong != nullptr) return corrupt(wrong);
-      for (unsigned i = 0; i < box.count(); ++i) {
-        const auto x = values[0].next(i), y = values[1].next(i);
-        if (x.is_fill || y.is_fill) continue;
-        if (!x.is_exact && !y.is_exact)
-          products[index].quanta += std::int64_t{x.quantum} * y.quantum;
-        else
-          products[index].exact +=
-              (x.is_exact ? x.exact : x.quantum * steps[0]) * (y.is_exact ? y.exact : y.quantum * steps[1]);
-      }
+      for (unsigned i = 0; i < box.count(); ++i)
+        products[index].add(values[0].next(i), values[1].next(i), steps);
       return Status();
     });
   }));
   Products all;
-  for (const Products& each : products) {
-    all.quanta += each.quanta;
-    all.exact += each.exact;
-  }
-  return static_cast<double>(all.quanta) * steps[0] * steps[1] + all.exact;
+  for (const Products& each : products) all.join(each);
+  return all.sum(steps);
 }
 
 }  // namespace

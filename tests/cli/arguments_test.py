@@ -27,7 +27,7 @@ class Arguments(Case):
     def test_help_and_version(self):
         self.assertIn("compress", self.homz("--help").text)
         self.assertRegex(self.homz("--version").text, r"\Ahomz \d+\.\d+\.\d+\n\Z")
-        for name in ("compress", "decompress", "verify", "info", "bench", "codecs", "doctor"):
+        for name in ("compress", "decompress", "verify", "info", "bench", "codecs", "tune", "plan", "doctor"):
             self.assertIn("Examples:", self.homz(name, "--help").text)
 
     def test_unknown_option_without_subcommand(self):

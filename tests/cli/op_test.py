@@ -8,15 +8,18 @@ from harness import FAILED, USAGE, Case
 
 
 class Arithmetic(Case):
+    codec = "homcomp:"
+
     def setUp(self):
         super().setUp()
         self.a = [math.sin(i * 0.01) for i in range(3000)]
         self.b = [2 * math.cos(i * 0.013) for i in range(3000)]
         for name, values in (("a", self.a), ("b", self.b)):
             self.write(name, values)
-            self.compress(name, name + ".homz", "-c", "homcomp:step=0.0019")
+            self.compress(name, name + ".homz")
 
     def compress(self, source, target, *options):
+        options = options or ("-c", self.codec + "step=0.0019")
         self.homz("compress", source, target, "--type", "f32", "--shape", "30x100", "--abs", "1e-3", *options)
 
     def values(self, stream):
@@ -58,13 +61,41 @@ class Arithmetic(Case):
         self.assertIn("variance", self.homz("op", "stats", "a.homz").text)
 
     def test_steps_that_differ(self):
-        self.compress("b", "other.homz", "-c", "homcomp:step=0.0018")
+        self.compress("b", "other.homz", "-c", self.codec + "step=0.0018")
         run = self.homz("op", "add", "a.homz", "other.homz", "-o", "sum.homz", expect=USAGE)
         self.assertIn("step=", run.errors)
         self.assertFalse(os.path.exists(self.path("sum.homz")))
         self.homz("op", "add", "a.homz", "other.homz", "-o", "sum.homz", "--requantise")
         self.assertAlmostEqual(self.json("info", "sum.homz")["abs_bound"], 3e-3)
         self.homz("op", "dot", "a.homz", "other.homz")
+
+    def test_limit(self):
+        run = self.homz("op", "add", "a.homz", "b.homz", "-o", "x", "--max-bytes", "11999", expect=FAILED)
+        self.assertIn("--max-bytes", run.errors)
+        self.assertIn("a.homz", run.errors)
+        self.homz("op", "add", "a.homz", "b.homz", "-o", "x", "--max-bytes", "12000")
+
+    def test_damage_is_named(self):
+        whole = self.read_bytes("b.homz")
+        for at in range(0, len(whole), 211):
+            damaged = bytearray(whole)
+            damaged[at] ^= 1 << at % 8
+            self.write_bytes("bad.homz", bytes(damaged))
+            for operation in (["add", "a.homz", "bad.homz", "-o", "x"], ["stats", "bad.homz"], ["dot", "bad.homz", "a.homz"]):
+                self.assertIn("bad.homz: ", self.homz("op", *operation, expect=FAILED).errors)
+        self.assert_no_litter(["a", "b", "a.homz", "b.homz", "bad.homz"])
+
+    def test_steps_that_are_too_long(self):
+        self.homz("compress", "a", "c.homz", "--type", "f32", "--shape", "30x100", "--abs", "1e-3", "-c",
+                  self.codec + "step=0.003", warning="more than twice the bound")
+        self.assertAlmostEqual(self.json("info", "c.homz")["step"], 0.003)
+
+    def test_order_may_matter(self):
+        self.write("c", [math.nan if i % 7 == 0 else x for i, x in enumerate(self.a)])
+        self.compress("c", "c.homz")
+        self.homz("op", "add", "a.homz", "c.homz", "-o", "x", warning="order")
+        self.assertTrue(self.json("info", "x")["order_matters"])
+        self.assertIn("order", self.homz("info", "x").text)
 
     def test_wrong_use(self):
         for arguments in (
@@ -82,10 +113,25 @@ class Arithmetic(Case):
             self.homz("op", *arguments, expect=USAGE)
         self.homz("op", "add", "a.homz", "a", "-o", "x", expect=FAILED)
         self.homz("op", "add", "a.homz", "missing", "-o", "x", expect=FAILED)
-        self.compress("b", "foreign.homz", "-c", "cuszp2")
+        self.homz("compress", "b", "foreign.homz", "--type", "f32", "--shape", "3000", "-c", "zstd")
         self.homz("op", "neg", "foreign.homz", "-o", "x", expect=FAILED)
         self.homz("op", "mul", "a.homz", "--by", "1e-40", "-o", "x", expect=FAILED)
         self.assert_no_litter(["a", "b", "a.homz", "b.homz", "foreign.homz"])
+
+
+class ArithmeticOfCuszp(Arithmetic):
+    codec = "cuszp:"
+
+
+class ArithmeticOfCuszp2(Arithmetic):
+    codec = "cuszp2:dim=2,mode=plain,"
+
+    def test_layouts_that_differ(self):
+        for dim in (1, 2):
+            self.compress("b", f"dim{dim}.homz", "-c", f"cuszp2:dim={dim},step=0.0019")
+        run = self.homz("op", "add", "dim1.homz", "dim2.homz", "-o", "sum.homz", expect=USAGE)
+        self.assertIn("dim", run.errors)
+        self.homz("op", "add", "dim1.homz", "dim2.homz", "-o", "sum.homz", "--requantise")
 
 
 if __name__ == "__main__":

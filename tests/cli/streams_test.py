@@ -26,6 +26,10 @@ class Streams(Case):
         self.assertTrue(facts["codec"].startswith("homcomp"))
         self.assertEqual(facts["representation"], "coded")
         self.assertIsNone(facts["fill"])
+        self.assertLess(facts["step"], 2e-3)
+        self.assertGreater(facts["step"], 1.99e-3)
+        self.assertFalse(facts["order_matters"])
+        self.assertIn("between quanta", self.homz("info", "out").text)
 
     def test_every_truncation(self):  # D1
         whole = self.read_bytes("out")
@@ -42,6 +46,7 @@ class Streams(Case):
             damaged[at] ^= 1 << at % 8
             self.write_bytes("bad", bytes(damaged))
             self.homz("decompress", "bad", "back", expect=FAILED)
+            self.homz("info", "bad", expect=FAILED)
             if at >= 4:  # a damaged magic makes it a raw file of the wrong size
                 self.homz("verify", "in", "bad", expect=FAILED)
         self.write_bytes("bad", whole + b"x")

@@ -210,10 +210,11 @@ TEST(Choices, ErrorsTellWhatThereIs) {
   };
   const std::string tree = refused(task_of(1000, 4, Collective::alltoall), options_of(Algorithm::binomial));
   has(tree, "alltoall by algorithm binomial");
-  has(tree, "direct (plain, cprp2p, ccoll), bruck (");
-  has(refused(task_of(1000, 4), options_of(Algorithm::native)), "ring (plain, cprp2p, ccoll, hzccl");
+  has(tree, "direct (plain, ccoll, cprp2p), bruck (");
+  has(refused(task_of(1000, 4), options_of(Algorithm::native)),
+      "ring (plain, homcomp-fused, homcomp-step, hzccl");
   CollectiveOptions other = options_of(Algorithm::automatic, Scheme::hzccl);
-  other.codec = *registry().choose("cuszp2");
+  other.codec = *registry().choose("zstd");
   has(refused(task_of(1000, 4), other), "no arithmetic");
   Task exact = task_of(1000, 4);
   exact.lossy = false;
@@ -240,6 +241,21 @@ TEST(Asking, OnlyWhereItCanPay) {
   EXPECT_FALSE(worth_asking(transports_own, options_of(Algorithm::native), slow));
   EXPECT_FALSE(worth_asking(task_of(64 << 20, 4), options_of(Algorithm::automatic, Scheme::plain), slow));
   EXPECT_TRUE(worth_asking(task_of(4, 4), options_of(Algorithm::automatic, Scheme::hzccl), fast));
+}
+
+// Where asking takes more than a twenty-fifth of the call, what it would likely gain decides.
+TEST(Asking, ForALikelyGain) {
+  const CollectiveOptions any = options_of(Algorithm::automatic);
+  const Profile far = profile_with(1e8, 1e-3);
+  const Task task = task_of(2 << 20, 4);
+  const double exact =
+      candidates(task, options_of(Algorithm::automatic, Scheme::plain), far, {}).front().seconds;
+  EXPECT_GT(seconds_to_agree(task, far), exact / 25);
+  EXPECT_TRUE(worth_asking(task, any, far));
+  EXPECT_FALSE(worth_asking(task_of(256 << 10, 4), any, far));
+  Profile slow_codec = far;
+  slow_codec.codecs.front() = {"homcomp", line(5e7), line(5e7), line(5e7), line(5e7)};
+  EXPECT_FALSE(worth_asking(task, any, slow_codec));
 }
 
 TEST(Asking, CostsRounds) {
@@ -287,6 +303,12 @@ TEST_F(Environment, IsSilentForCallsThatItDoesNotSuit) {
   Task exact = task_of(1000, 4);
   exact.lossy = false;
   EXPECT_EQ(with_environment(options_of(Algorithm::automatic), exact)->scheme, Scheme::automatic);
+  Task sum = task_of(1000, 4);
+  sum.has_native = true;
+  ::setenv("HOMZ_ALGORITHM", "native", 1);  // which compresses nothing
+  EXPECT_EQ(with_environment(options_of(Algorithm::automatic), sum)->scheme, Scheme::automatic);
+  EXPECT_EQ(with_environment(options_of(Algorithm::automatic, Scheme::hzccl), sum)->algorithm,
+            Algorithm::automatic);
 }
 
 TEST_F(Environment, WrongValuesAreErrors) {

@@ -39,8 +39,8 @@ TEST(Tuning, OfAProcessor) {
     SCOPED_TRACE(codec.codec);
     expect_meaning(codec.encode, 5);
     expect_meaning(codec.decode, 5);
-    expect_meaning(codec.combine, codec.codec == "homcomp" ? 5 : 0);
-    expect_meaning(codec.accumulate, codec.codec == "homcomp" ? 5 : 0);
+    expect_meaning(codec.combine, codec.codec == "zstd" ? 0 : 5);
+    expect_meaning(codec.accumulate, codec.codec == "zstd" ? 0 : 5);
     EXPECT_EQ(codec.encode.points.front().bytes, 4 * 4096);
     EXPECT_EQ(codec.encode.points.back().bytes, 4 << 20);
   }

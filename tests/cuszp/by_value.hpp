@@ -18,7 +18,7 @@ template <class T, class Layout>
 class ByValue {
  public:
   ByValue(const Encoding& encoding, const cuszp::Plan& plan, const Layout& layout)
-      : encoding_(encoding), plan_(plan), layout_(layout), by_(encoding.abs_error) {}
+      : encoding_(encoding), plan_(plan), layout_(layout), by_(cuszp::half_step(encoding, plan)) {}
 
   Payload encode(const T* values) const {
     Payload payload(layout_.metadata_bytes());
@@ -43,9 +43,18 @@ class ByValue {
     return payload;
   }
 
+  const Layout& layout() const { return layout_; }
+
   // What the blocks alone say, without the exceptions.
   std::vector<T> decode(const std::byte* payload) const {
-    std::vector<T> values(layout_.count());
+    std::vector<T> values;
+    for (const std::uint32_t quantum : quanta(payload)) values.push_back(by_.restore(quantum));
+    return values;
+  }
+
+  // 0 for elements that are in no block.
+  std::vector<std::uint32_t> quanta(const std::byte* payload) const {
+    std::vector<std::uint32_t> all(layout_.count());
     const std::byte* from = payload + layout_.metadata_bytes();
     for (std::uint64_t b = 0; b < layout_.blocks(); ++b) {
       const auto place = layout_.place(b);
@@ -55,10 +64,10 @@ class ByValue {
       if (!shape.zero()) cuszp::unpack<kDim>(from, shape, residuals);
       cuszp::undo_residuals<kDim>(residuals, plan_.mode, quanta);
       for (unsigned i = 0; i < kValues; ++i)
-        if ((place.owned >> i & 1) != 0) values[place.element(i)] = by_.restore(quanta[i]);
+        if ((place.owned >> i & 1) != 0) all[place.element(i)] = quanta[i];
       from += shape.bytes(kPlaneBytes);
     }
-    return values;
+    return all;
   }
 
  private:

@@ -77,9 +77,10 @@ void check(const Sample& sample, double bound, const Plan& plan) {
       judge(sample.field.dtype, sample.bytes(), std::as_bytes(std::span(values)), bound, sample.fill_bits));
 }
 
-void check_all(const Sample& sample, double bound) {
-  for (const Plan& plan : kPlans) {
+void check_all(const Sample& sample, double bound, double step = 0) {
+  for (Plan plan : kPlans) {
     if (plan.dim > sample.field.rank) continue;
+    plan.step = step;
     if (sample.field.dtype == Dtype::f32)
       check<float>(sample, bound, plan);
     else
@@ -105,6 +106,13 @@ TEST(Dispatch, AllInputsAndBounds) {
         }
       }
     }
+}
+
+TEST(Dispatch, StepsThatAreNotTwiceTheBound) {
+  for (const std::string_view input : {"walk", "normal", "nan_tenth", "fill_blocks", "random_bits"})
+    for (const auto& extents : std::vector<std::vector<std::uint64_t>>{{9001}, {11, 14, 37}})
+      for (const double step : {1e-9, 1.5e-3, 4e-3, 1e-42, 3e38})
+        check_all(make_sample(input, step == 4e-3 ? Dtype::f64 : Dtype::f32, extents), 1e-3, step);
 }
 
 TEST(Dispatch, EverySizeOfALineAndSegments) {

@@ -211,11 +211,35 @@ TEST(Options, AreNamedInErrorsAndDescribed) {
 TEST(Options, OfNoMeaningAreRefusedInParams) {
   for (const char* name : {"cuszp", "cuszp2"})
     for (std::size_t i = 0; i < CodecParams{}.size(); ++i) {
+      if (i >= 8 && i < 16) continue;  // the step
       Encoding encoding{Field::flat(Dtype::f32, 10), 0.5, {}, {}};
       encoding.params[i] = std::byte{9};
       EXPECT_FALSE(registry().find(name)->describe(encoding.params).ok());
       EXPECT_FALSE(registry().find(name)->footprint(encoding, host()).ok());
     }
+}
+
+TEST(Options, StepsAreFiniteAndNotNegative) {
+  for (const char* name : {"cuszp", "cuszp2"}) {
+    CodecParams params = registry().choose(std::string(name) + ":step=0.25")->params;
+    EXPECT_TRUE(registry().find(name)->describe(params)->ends_with(",step=0.25"));
+    for (const double step : {-0.0, -1.0, kInfinity, kNaN}) {
+      store_le(params.data() + 8, bits_of(step));
+      EXPECT_FALSE(registry().find(name)->describe(params).ok()) << step;
+    }
+    EXPECT_FALSE(registry().choose(std::string(name) + ":step=0").ok());
+  }
+}
+
+// Quanta are multiples of the step; values that it leaves beyond the bound are exact.
+TEST(Options, AStepOfItsOwn) {
+  const std::vector<float> values = {0, 0.25f, 0.5f, 1.1f, 1e9f};
+  for (const char* choice : {"cuszp:stored=never,step=0.5", "cuszp2:stored=never,step=0.5"}) {
+    const auto encoding = encoding_of<float>({5}, 0.125, choice);
+    std::vector<float> decoded;
+    ASSERT_TRUE(decode(encoding, choice, encode(encoding, choice, values), decoded).ok());
+    EXPECT_EQ(decoded, (std::vector<float>{0, 0.25f, 0.5f, 1.0f, 1e9f}));
+  }
 }
 
 TEST(Options, DimMustSuitTheField) {

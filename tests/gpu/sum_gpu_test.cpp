@@ -1,39 +1,10 @@
 // Linear combinations of streams on the GPU: the same bytes as on the host, header included; and damaged or
 // unlike operands.
-#include <cstring>
-
-#include "codecs/builtin.hpp"
-#include "core/compress.hpp"
-#include "homomorphic/arithmetic.hpp"
-#include "tests/gpu/support.hpp"
-#include "tests/homomorphic/samples.hpp"
+#include "tests/gpu/operands.hpp"
 #include "tests/support/surgery_homcomp.hpp"
 
 namespace homz::test {
 namespace {
-
-using Stream = std::vector<std::byte>;
-const std::vector<std::vector<std::uint64_t>> kShapes = {{9001}, {67, 141}, {19, 33, 47}};
-
-std::string with_step(double step, unsigned dim = 0) {
-  char text[80];
-  std::snprintf(text, sizeof text, "homcomp:step=%.17g%s", step,
-                dim == 0   ? ""
-                : dim == 1 ? ",dim=1"
-                : dim == 2 ? ",dim=2"
-                           : ",dim=3");
-  return text;
-}
-
-Stream coded(const std::string& choice, const Sample& sample, double bound) {
-  Compression compression = compression_of(choice, sample, bound);
-  compression.always_coded = true;
-  const auto made = compress_resolved(compression, sample.bytes(), host());
-  EXPECT_TRUE(made.ok()) << made.status().message();
-  if (!made.ok()) return {};
-  const ConstBytes bytes = made->stream();
-  return {bytes.begin(), bytes.end()};
-}
 
 Outcome host_sum(const Combination& combination, const std::vector<Stream>& streams) {
   std::vector<OpenStream> operands;
@@ -47,33 +18,6 @@ Outcome host_sum(const Combination& combination, const std::vector<Stream>& stre
   const ConstBytes bytes = made->stream();
   return {Status(), {bytes.begin(), bytes.end()}};
 }
-
-template <class Number>
-Number number_in(const GpuBlock& block) {
-  Number number;
-  std::memcpy(&number, block.get().data(), sizeof number);
-  return number;
-}
-
-// Operands on the GPU, opened there.
-struct GpuOperands {
-  std::vector<std::unique_ptr<GpuBlock>> blocks;
-  std::vector<OpenStream> open;
-  Status status;
-
-  GpuOperands(const std::vector<Stream>& streams, const GpuVariation& how) {
-    for (const Stream& each : streams) {
-      blocks.push_back(std::make_unique<GpuBlock>(each.size(), how.misalign, how.poison, how.stream));
-      blocks.back()->put(each);
-      const auto opened = open_stream(registry(), blocks.back()->bytes(), device(how.stream));
-      if (!opened.ok()) {
-        static_cast<void>(status = opened.status());
-        return;
-      }
-      open.push_back(*opened);
-    }
-  }
-};
 
 Outcome gpu_sum(const Combination& combination, const std::vector<Stream>& streams,
                 const GpuVariation& how = {}) {

@@ -72,6 +72,20 @@ TEST(Combine, MixedInputs) {
     }
 }
 
+// Residuals of so many are read twice where values are exact.
+TEST(Combine, ManyOperands) {
+  std::vector<Sample> samples;
+  for (const std::string_view input : {"walk", "nan_tenth", "sine"})
+    samples.push_back(make_sample(input, Dtype::f32, {9001}));
+  for (Sample& each : samples) each.fill_bits.reset();
+  for (const std::size_t count : {8, 9, 20}) {
+    Terms terms{std::vector<std::int32_t>(count, 1)};
+    check(samples, Plan{1, true, 0.02}, 0.01, terms);
+    terms.factors[count - 1] = -3;
+    check(samples, Plan{1, true, 0.02}, 0.01, terms);
+  }
+}
+
 TEST(Combine, EveryWidth) {
   for (unsigned width = 0; width <= 30; ++width)
     for (const auto& extents : std::vector<std::vector<std::uint64_t>>{{4500}, {70, 66}, {17, 18, 20}}) {
@@ -96,6 +110,46 @@ TEST(Combine, FillValues) {
   for (const auto& extents : std::vector<std::vector<std::uint64_t>>{{9001}, {67, 141}, {19, 33, 47}}) {
     const std::vector<Sample> samples = masked_samples(extents);
     for (const Terms& terms : kTerms) check(samples, plan_for(samples[0].field, 0, 0.002), 0.001, terms);
+  }
+}
+
+// What is not a sum, on an operand that was forged: a result or an error.
+void check_other_operations(const Sample& sample, const Plan& plan, const Payload& good, const Payload& bad) {
+  const Payload payloads[] = {good, bad};
+  const auto operands = operands_of(sample, payloads);
+  const Encoding encoding = encoding_of(sample, 0.01);
+  const auto expect_sound = [](const Status& status) {
+    EXPECT_TRUE(status.ok() || status.code() == Code::corrupt_stream) << status.message();
+  };
+  for (const homcomp::SumKernels* kernels : available_sum_kernels()) {
+    const Footprint needs = homcomp::combine_footprint(encoding, plan, *kernels, 2, 1);
+    Guarded payload(needs.max_payload, 4, std::byte{0xaa}), scratch(needs.encode_scratch, 0, std::byte{0x55}),
+        decoded(sample.data.size(), 4, std::byte{0});
+    Combined combined;
+    expect_sound(homcomp::extremum(encoding, plan, *kernels, Extremum::least, operands, payload.bytes(),
+                                   scratch.bytes(), &combined, 1));
+    expect_sound(homcomp::accumulate(encoding, plan, *kernels, operands[1], sample.bytes(), payload.bytes(),
+                                     decoded.bytes(), scratch.bytes(), &combined, 1));
+    expect_sound(homcomp::moments(encoding, plan, *kernels, bad, 1).status());
+    expect_sound(homcomp::dot(encoding, plan, *kernels, good, bad, 1).status());
+    EXPECT_TRUE(payload.intact() && scratch.intact() && decoded.intact());
+  }
+}
+
+TEST(Combine, BuffersTooSmallAreRefused) {
+  const Sample sample = make_sample("walk", Dtype::f32, {9001});
+  const Plan plan = plan_for(sample.field, 0, 0.02);
+  const Payload payloads[] = {always_coded(sample, 0.01, plan)};
+  const auto operands = operands_of(sample, payloads);
+  const Footprint needs = homcomp::combine_footprint(encoding_of(sample), plan, homcomp::sum_kernels(), 1, 1);
+  const std::int32_t one[] = {1};
+  for (const std::uint64_t less : {0, 1}) {
+    Payload payload(needs.max_payload - less), scratch(needs.encode_scratch - 256 * (1 - less));
+    Combined combined;
+    EXPECT_EQ(homcomp::combine(encoding_of(sample), plan, homcomp::sum_kernels(), {one}, operands, payload,
+                               scratch, &combined, 1)
+                  .code(),
+              Code::capacity);
   }
 }
 
@@ -128,7 +182,7 @@ TEST(Combine, ForgedOperands) {
             EXPECT_TRUE(payload.intact() && scratch.intact());
           }
         }
-        homcomp::moments(encoding_of(sample), plan, homcomp::sum_kernels(), bad, 1).ok();
+        check_other_operations(sample, plan, good, bad);
       }
     }
 }

@@ -34,9 +34,9 @@ struct Decoded {
   }
 };
 
-template <class T>
+template <class T, class Operand>
 std::vector<std::byte> model_as(const Sample& sample, const Combination& combination,
-                                const std::vector<Decoded>& operands) {
+                                const std::vector<Operand>& operands) {
   const T step = static_cast<T>(operands[0].step);
   const T scaled_step = static_cast<T>(operands[0].step * combination.scale);
   const auto shift = static_cast<std::int64_t>(std::nearbyint(combination.shift / operands[0].step));
@@ -64,8 +64,9 @@ std::vector<std::byte> model_as(const Sample& sample, const Combination& combina
   return result;
 }
 
-inline std::vector<std::byte> model(const Sample& sample, const Combination& combination,
-                                    const std::vector<Decoded>& operands) {
+template <class Operand>
+std::vector<std::byte> model(const Sample& sample, const Combination& combination,
+                             const std::vector<Operand>& operands) {
   return with_dtype(sample.field.dtype,
                     [&](auto zero) { return model_as<decltype(zero)>(sample, combination, operands); });
 }

@@ -41,6 +41,8 @@ void add_op(CLI::App& app, Action& action);
 void add_info(CLI::App& app, Action& action);
 void add_bench(CLI::App& app, Action& action);
 void add_codecs(CLI::App& app, Action& action);
+void add_tune(CLI::App& app, Action& action);
+void add_plan(CLI::App& app, Action& action);
 void add_doctor(CLI::App& app, Action& action);
 
 }  // namespace homz::cli

@@ -87,8 +87,12 @@ Result<Compressed> encode(const Task& task, const Field& field, ConstBytes data,
          {outliers_in(field, data, fill_bits, bound, range, compression.abs_error), flattened(bound, range)})
       if (warning) warnings->push_back(*warning);
   }
-  return task.space == Space::host ? compress_resolved(compression, data, exec)
-                                   : gpu::compress_resolved(compression, data);
+  HOMZ_ASSIGN(Compressed compressed, task.space == Space::host ? compress_resolved(compression, data, exec)
+                                                               : gpu::compress_resolved(compression, data));
+  HOMZ_ASSIGN(const OpenStream stream, open_stream(registry(), compressed.stream(), exec));
+  if (const auto warning = coarse_step(step_of(stream).value_or(0), compression.abs_error))
+    warnings->push_back(*warning);
+  return compressed;
 }
 
 Result<FileReport> compress_raw(const Task& task, const InputFile& input, OutputFile& output,

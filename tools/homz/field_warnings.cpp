@@ -39,6 +39,13 @@ std::optional<std::string> outliers_in(const Field& field, ConstBytes data,
   return warning;
 }
 
+std::optional<std::string> coarse_step(double step, double abs_error) {
+  constexpr double kRounding = 1 + 0x1p-22;  // a step is rounded to the type
+  if (!(step > 2 * abs_error * kRounding)) return std::nullopt;
+  return fmt::format("the step {} is more than twice the bound {}: values between quanta are stored exactly",
+                     number_text(step), number_text(abs_error));
+}
+
 std::optional<std::string> flattened(const ErrorBound& bound, const ValueRange& range) {
   if (bound.mode != BoundMode::absolute || range.empty() || range.min == range.max) return std::nullopt;
   const double width = range.max - range.min;

@@ -18,6 +18,9 @@ std::optional<std::string> outliers_in(const Field& field, ConstBytes data,
                                        std::optional<std::uint64_t> fill_bits, const ErrorBound& bound,
                                        const ValueRange& range, double abs_error);
 
+// A step of more than twice the bound, so that many values are stored exactly; or nothing.
+std::optional<std::string> coarse_step(double step, double abs_error);
+
 // An absolute bound that is larger than the value range; or nothing.
 std::optional<std::string> flattened(const ErrorBound& bound, const ValueRange& range);
 

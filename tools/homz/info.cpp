@@ -40,7 +40,8 @@ const char* representation_name(Representation representation) {
   return kNames[static_cast<int>(representation)];
 }
 
-std::string stream_text(const StreamHeader& header, const DatasetReport& report) {
+std::string stream_text(const OpenStream& stream, const DatasetReport& report) {
+  const StreamHeader& header = stream.header;
   Facts facts;
   facts.add("type", report.type);
   facts.add("shape",
@@ -50,6 +51,10 @@ std::string stream_text(const StreamHeader& header, const DatasetReport& report)
   facts.add("bound asked", bound_text(header.requested));
   facts.add("bound held", header.abs_error == 0 ? "exact: every value returns bit for bit"
                                                 : fmt::format("{} absolute", exact_text(header.abs_error)));
+  if (const auto step = step_of(stream))
+    facts.add("step", fmt::format("{} between quanta", exact_text(*step)));
+  if (header.order_matters)
+    facts.add("sums", "some values are exact: in further sums the order of streams may matter");
   if (report.fill) facts.add("fill value", fmt::format("{}, returns bit for bit", exact_text(*report.fill)));
   facts.add("original",
             fmt::format("{} ({} bytes)", bytes_text(report.original_bytes), report.original_bytes));
@@ -64,11 +69,13 @@ Result<Exit> stream_info(const Arguments& given, const InputFile& file) {
   HOMZ_ASSIGN(const Buffer bytes, file.read_all(progress));
   const auto stream = open_stream(registry(), bytes.bytes(), host(0));
   if (!stream.ok()) return stream.status().within(printable(given.file));
+  const Status sound = verify_payload(*stream, host(0));
+  if (!sound.ok()) return sound.within(printable(given.file));
   progress.clear();
   const StreamHeader& header = stream->header;
   const DatasetReport report = report_of(header, given.file);
   if (!given.json) {
-    print(stream_text(header, report));
+    print(stream_text(*stream, report));
     return kOk;
   }
   Json json = {{"file", given.file}, {"kind", "homz stream"}, {"format", StreamHeader::kFormat}};
@@ -77,6 +84,8 @@ Result<Exit> stream_info(const Arguments& given, const InputFile& file) {
   json["codec_version"] = header.codec_version;
   json["representation"] = representation_name(header.representation);
   json["big_endian_origin"] = header.big_endian_origin;
+  if (const auto step = step_of(*stream)) json["step"] = json_number(*step);
+  json["order_matters"] = header.order_matters;
   json["checksums_ok"] = true;
   print_json(json);
   return kOk;

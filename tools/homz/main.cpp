@@ -30,6 +30,8 @@ void assemble(CLI::App& app, Action& action) {
   add_info(app, action);
   add_bench(app, action);
   add_codecs(app, action);
+  add_tune(app, action);
+  add_plan(app, action);
   add_doctor(app, action);
 }
 

@@ -11,6 +11,7 @@
 #include "tools/homz/arguments.hpp"
 #include "tools/homz/command.hpp"
 #include "tools/homz/input_file.hpp"
+#include "tools/homz/memory_limit.hpp"
 #include "tools/homz/output_file.hpp"
 #include "tools/homz/reports.hpp"
 #include "tools/homz/text_output.hpp"
@@ -26,8 +27,8 @@ constexpr const char* kExamples = R"(Operations that write a stream (-o OUT):
 Operations that print numbers:
   stats A             sum, mean, variance, deviation, L2 norm, least and greatest value
   dot A B             sum of products
-Streams must be of codec homcomp and have one shape, type and step. Compress them with the same option step, as in
--c homcomp:step=1e-3, or give --requantise.
+Streams must be of codec homcomp, cuszp or cuszp2 and have one shape, type and step. Compress them with the same
+options, step among them (and dim), as in -c homcomp:step=1e-3, or give --requantise.
 
 Examples:
   homz compress a.f32 a.homz --type f32 --shape 512x512 --abs 1e-3 -c homcomp:step=0.0019
@@ -39,6 +40,7 @@ struct Arguments {
   std::string operation;
   std::vector<std::string> inputs;
   Argument output, by, threads;
+  LimitArgument limit;
   bool requantise = false, json = false, force = false, quiet = false;
 };
 
@@ -61,6 +63,7 @@ struct Task {
   Operation operation;
   double by = 0;
   unsigned threads = 0;
+  std::optional<std::uint64_t> limit;
 };
 
 Result<Operation> find_operation(const std::string& name) {
@@ -101,6 +104,7 @@ Result<Task> understand(const Arguments& given) {
     HOMZ_ASSIGN(task.by, parse_number(given.by.text));
   }
   HOMZ_ASSIGN(task.threads, parse_threads(given.threads));
+  HOMZ_ASSIGN(task.limit, given.limit.parse());
   return task;
 }
 
@@ -234,6 +238,35 @@ Result<Exit> print_numbers(const Task& task, std::span<const OpenStream> operand
   return kOk;
 }
 
+// ---- Streams from files
+
+Status check_header(const Task& task, ConstBytes stream) {
+  HOMZ_ASSIGN(const StreamHeader header, load(stream));
+  HOMZ_TRY(check_limit(header.field.bytes(), task.limit));
+  return open_stream(registry(), stream, host(1)).status();
+}
+
+// Names the file that is damaged, if one is.
+Status name_damage(const Task& task, std::span<const ConstBytes> streams, Status status) {
+  for (std::size_t i = 0; i < streams.size() && status.code() == Code::corrupt_stream; ++i) {
+    const auto open = open_stream(registry(), streams[i], host(1));
+    const Status sound = open.ok() ? verify_payload(*open, host(task.threads)) : open.status();
+    if (!sound.ok()) return sound.within(printable(task.given.inputs[i]));
+  }
+  return status;
+}
+
+Result<Exit> compute_and_tell(const Task& task, std::span<const ConstBytes> streams, const InputFile& input,
+                              Progress& progress) {
+  const bool is_dot = std::string(task.operation.name) == "dot";
+  const Mismatch mismatch = is_dot                  ? Mismatch::keep_steps
+                            : task.given.requantise ? Mismatch::requantise
+                                                    : Mismatch::refuse;
+  HOMZ_ASSIGN(const CodedOperands operands, coded_alike(registry(), streams, mismatch, host(task.threads)));
+  return task.operation.writes ? write_stream(task, input, operands.streams(), progress)
+                               : print_numbers(task, operands.streams());
+}
+
 Result<Exit> run(const Arguments& given) {
   HOMZ_ASSIGN(const Task task, understand(given));
   Progress progress(given.quiet || given.json);
@@ -243,19 +276,14 @@ Result<Exit> run(const Arguments& given) {
   for (const std::string& path : given.inputs) {
     HOMZ_ASSIGN(InputFile input, InputFile::open(path));
     HOMZ_ASSIGN(Buffer buffer, input.read_all(progress));
-    const Status is_stream = load(buffer.bytes()).status();
-    if (!is_stream.ok()) return is_stream.within(printable(path));
+    const Status is_sound = check_header(task, buffer.bytes());
+    if (!is_sound.ok()) return is_sound.within(printable(path));
     inputs.push_back(std::move(input));
     buffers.push_back(std::move(buffer));
     streams.push_back(buffers.back().bytes());
   }
-  const bool is_dot = std::string(task.operation.name) == "dot";
-  const Mismatch mismatch = is_dot             ? Mismatch::keep_steps
-                            : given.requantise ? Mismatch::requantise
-                                               : Mismatch::refuse;
-  HOMZ_ASSIGN(const CodedOperands operands, coded_alike(registry(), streams, mismatch, host(task.threads)));
-  return task.operation.writes ? write_stream(task, inputs[0], operands.streams(), progress)
-                               : print_numbers(task, operands.streams());
+  const Result<Exit> exit = compute_and_tell(task, streams, inputs[0], progress);
+  return exit.ok() ? exit : name_damage(task, streams, exit.status());
 }
 
 }  // namespace
@@ -271,6 +299,7 @@ void add_op(CLI::App& app, Action& action) {
   command.add_flag("--requantise", given->requantise,
                    "encode streams of another step again, with that of the first; its bound comes on top");
   add_argument(command, "--threads", given->threads, "N", "worker threads; 0, the default, is one a core");
+  given->limit.add_to(command);
   command.add_flag("--json", given->json, "report as JSON");
   command.add_flag("--force", given->force, "replace an output that exists");
   command.add_flag("-q,--quiet", given->quiet, "no report, no progress; warnings are told");

@@ -62,7 +62,7 @@ Status refuse(const std::string& path, const char* why) {
 }
 
 // The path to which data really goes, and the refusals.
-Result<std::string> resolve_target(const std::string& target, const InputFile& input, bool replace) {
+Result<std::string> resolve_target(const std::string& target, const InputFile* input, bool replace) {
   struct stat link {
   }, there{};
   if (::lstat(target.c_str(), &link) != 0) {
@@ -74,7 +74,8 @@ Result<std::string> resolve_target(const std::string& target, const InputFile& i
   if (S_ISDIR(there.st_mode)) return refuse(target, "the output is a directory; name a file in it");
   if (!S_ISREG(there.st_mode))
     return refuse(target, "the output exists and is no regular file; name another one");
-  if (there.st_dev == input.attributes().st_dev && there.st_ino == input.attributes().st_ino)
+  if (input != nullptr && there.st_dev == input->attributes().st_dev &&
+      there.st_ino == input->attributes().st_ino)
     return refuse(target, "output and input are the same file; name another output");
   if (!replace) return refuse(target, "the output exists; use --force to replace it");
   if (!S_ISLNK(link.st_mode)) return target;
@@ -105,11 +106,23 @@ void install_signal_handlers() {
 
 Result<OutputFile> OutputFile::create(const std::string& target, const InputFile& input, bool replace) {
   HOMZ_TRY(require_name("output", target));
-  HOMZ_ASSIGN(std::string path, resolve_target(target, input, replace));
+  HOMZ_ASSIGN(std::string path, resolve_target(target, &input, replace));
   OutputFile file(std::move(path), replace);
   file.input_mode_ = input.attributes().st_mode & 0777;
   file.input_group_ = input.attributes().st_gid;
   HOMZ_TRY(file.make_temporary());
+  return Result<OutputFile>(std::move(file));
+}
+
+Result<OutputFile> OutputFile::create(const std::string& target, bool replace) {
+  HOMZ_TRY(require_name("output", target));
+  HOMZ_ASSIGN(std::string path, resolve_target(target, nullptr, replace));
+  OutputFile file(std::move(path), replace);
+  HOMZ_TRY(file.make_temporary());
+  struct stat own {};
+  if (::fstat(file.descriptor_, &own) != 0) return file.failure("cannot inspect it", errno);
+  file.input_mode_ = 0666;
+  file.input_group_ = own.st_gid;
   return Result<OutputFile>(std::move(file));
 }
 

@@ -17,6 +17,8 @@ class OutputFile {
   // Refuses a target that is the input under whatever name, no regular file, or there already (unless
   // `replace`). The file's permissions are those of the input at most, from the first byte on.
   static Result<OutputFile> create(const std::string& target, const InputFile& input, bool replace);
+  // Of no input: the permissions of a new file.
+  static Result<OutputFile> create(const std::string& target, bool replace);
   OutputFile(OutputFile&& other) noexcept;
   OutputFile& operator=(OutputFile&&) = delete;
   ~OutputFile();

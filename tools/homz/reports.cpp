@@ -6,6 +6,7 @@
 
 #include "codecs/builtin.hpp"
 #include "core/bits.hpp"
+#include "homomorphic/codec_arithmetic.hpp"
 #include "tools/homz/text_output.hpp"
 
 namespace homz::cli {
@@ -70,6 +71,13 @@ std::string codec_text(const StreamHeader& header) {
   const Codec* codec = registry().find(header.codec);
   if (codec == nullptr) return fmt::format("codec {}", static_cast<unsigned>(header.codec));
   return to_string(CodecChoice{codec, header.params});
+}
+
+std::optional<double> step_of(const OpenStream& stream) {
+  const CodecArithmetic* const arithmetic = find_arithmetic(stream.header.codec);
+  if (arithmetic == nullptr || stream.header.representation != Representation::coded) return std::nullopt;
+  const Result<double> step = arithmetic->step(stream);
+  return step.ok() ? std::optional(*step) : std::nullopt;
 }
 
 DatasetReport report_of(const StreamHeader& header, const std::string& name) {

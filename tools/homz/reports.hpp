@@ -1,10 +1,11 @@
 // Reports about the datasets of a file, which is HDF5, or one raw array with its stream.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "core/registry.hpp"
-#include "core/stream_header.hpp"
+#include "core/stream.hpp"
 #include "tools/hdf5/hdf5_files.hpp"
 #include "tools/homz/json_output.hpp"
 
@@ -15,6 +16,8 @@ using hdf5::FileReport;
 
 // The name of a stream's codec with its options: "cuszp2:mode=plain", or "codec 77" if it is not known here.
 std::string codec_text(const StreamHeader& header);
+// Between the quanta of a stream that can be computed with.
+std::optional<double> step_of(const OpenStream& stream);
 // What a stream's header tells, as a report of one dataset.
 DatasetReport report_of(const StreamHeader& header, const std::string& name);
 

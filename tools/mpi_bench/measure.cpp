@@ -86,7 +86,8 @@ std::vector<Trial> trials_of(const Settings& settings, double bound) {
       Trial& trial = trials.emplace_back();
       trial.options = settings.options;
       trial.options.algorithm = algorithm;
-      trial.options.scheme = scheme;
+      // A range of 0 leaves nothing to lose.
+      trial.options.scheme = settings.bound && bound == 0 ? Scheme::plain : scheme;
       trial.options.abs_error = scheme == Scheme::plain || algorithm == Algorithm::native ? 0 : bound;
     }
   return trials;

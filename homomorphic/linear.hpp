@@ -4,9 +4,12 @@
 #include <cstdint>
 #include <span>
 
-#include "codecs/homcomp/block_math.hpp"
+#include "core/bits.hpp"
+#include "core/hd.hpp"
 
-namespace homz::homcomp {
+namespace homz {
+
+inline constexpr std::int32_t kSumLimit = 1 << 30;  // |quantum| of a result is below it
 
 // scale * (factors[0] x[0] + factors[1] x[1] + ... + shift). On quanta the scale is one of the step alone.
 template <class T>
@@ -29,4 +32,10 @@ HOMZ_HD inline T any_nan_alike(T x) {
                                     : static_cast<BitsOf<T>>(0x7ff8000000000000u));
 }
 
-}  // namespace homz::homcomp
+// What a sum of values that have no quanta becomes in the end.
+template <class T>
+T finished(const Linear<T>& linear, T sum) {
+  return any_nan_alike(linear.scale * (linear.shift == 0 ? sum : sum + linear.shift_value));
+}
+
+}  // namespace homz

@@ -1,0 +1,123 @@
+"""homz plan and homz tune: tables, reasons, profiles, and what has no meaning."""
+
+import os
+
+import harness
+from harness import FAILED, USAGE, Case, parse_json
+
+BASE = ("plan", "--ranks", "32", "--size", "64MiB")
+SLOW = ("--latency", "30", "--bandwidth", "1")
+
+
+class Plan(Case):
+    def setUp(self):
+        super().setUp()
+        for name in ("HOMZ_ALGORITHM", "HOMZ_SCHEME", "HOMZ_CODEC"):
+            os.environ.pop(name, None)
+            self.addCleanup(os.environ.pop, name, None)
+
+    def tune(self, name="profile.json", *arguments):
+        self.homz("tune", "-o", name, "--seconds", "1e-4", "-q", *SLOW, *arguments)
+        return name
+
+    def test_table_by_rising_seconds(self):
+        plan = self.json(*BASE, "--ratio", "8")
+        seconds = [c["seconds"] for c in plan["candidates"]]
+        self.assertEqual(seconds, sorted(seconds))
+        schemes = {c["scheme"] for c in plan["candidates"]}
+        self.assertEqual(schemes, {"plain", "cprp2p", "ccoll", "hzccl", "homcomp-ahead", "homcomp-step", "homcomp-fused"})
+        self.assertEqual(plan["size_bytes"], 64 << 20)
+        self.assertEqual(plan["machine"], "unmeasured")
+        self.assertEqual(plan["choice"]["scheme"], "plain")  # links unmeasured: taken for fast
+        self.assertIn("without compression", plan["reason"])
+        text = self.homz(*BASE, "--ratio", "8").text
+        self.assertIn(plan["reason"], text)
+        self.assertEqual(text.count("<- chosen"), 1)
+
+    def test_slow_links_ask_for_compression(self):
+        profile = self.tune()
+        plan = self.json(*BASE, "--ratio", "8", "--profile", profile, "--without-native")
+        self.assertTrue(plan["looks_at_data"])
+        self.assertIn(plan["choice"]["scheme"], ("hzccl", "homcomp-ahead", "homcomp-step", "homcomp-fused"))
+        self.assertEqual(plan["choice"]["codec"], "homcomp")
+        plain = min(c["seconds"] for c in plan["candidates"] if c["scheme"] == "plain")
+        self.assertLess(3 * plan["choice"]["seconds"], plain)
+        self.assertLess(plan["choice"]["wire_bytes"], (64 << 20) / 2)
+        tiny = self.json("plan", "--ranks", "32", "--size", "4", "--ratio", "8", "--profile", profile)
+        self.assertEqual(tiny["choice"]["scheme"], "plain")
+        self.assertFalse(tiny["looks_at_data"])
+        dense = self.json(*BASE, "--ratio", "1", "--profile", profile)
+        self.assertEqual(dense["choice"]["scheme"], "plain")
+        exact = self.json(*BASE, "--profile", profile)
+        self.assertEqual({c["scheme"] for c in exact["candidates"]}, {"plain"})
+        self.assertIn("bound is 0", exact["reason"])
+
+    def test_overrides_and_environment(self):
+        arguments = (*BASE, "--ratio", "8", "--ranks-per-node", "4")
+        plan = self.json(*arguments, "--algorithm", "two_level", "--scheme", "ccoll")
+        self.assertEqual(plan["choice"]["algorithm"], "two-level")
+        self.assertEqual(len(plan["candidates"]), 1)
+        self.assertTrue(plan["reason"].startswith("as asked for"))
+        os.environ["HOMZ_SCHEME"] = "homcomp-fused"
+        self.assertEqual(self.json(*arguments)["choice"]["scheme"], "homcomp-fused")
+        moved = self.json(*arguments, "--collective", "bcast")  # which that scheme does not suit
+        self.assertEqual(moved["choice"]["scheme"], "plain")
+        os.environ["HOMZ_SCHEME"] = "best"
+        self.assertIn("HOMZ_SCHEME", self.homz(*arguments, expect=USAGE).errors)
+
+    def test_every_collective(self):
+        for collective in ("allreduce", "reduce-scatter", "reduce", "allgather", "bcast", "scatter", "gather",
+                           "alltoall"):
+            plan = self.json(*BASE, "--ratio", "8", "--collective", collective, "--type", "f64")
+            self.assertGreater(len(plan["candidates"]), 2)
+        for op in ("average", "min", "max", "prod"):
+            self.json(*BASE, "--ratio", "8", "--op", op)
+
+    def test_the_example_of_the_documentation(self):
+        docs = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "docs")
+        with open(os.path.join(docs, "tuning.md"), encoding="utf-8") as file:
+            command, _, shown = file.read().partition("```\n$ homz ")[2].partition("\n```")[0].partition("\n")
+        arguments = [a.replace("docs/", docs + "/") for a in command.split()]
+        self.assertEqual(self.homz(*arguments).text.rstrip("\n"), shown)
+
+    def test_wrong_use(self):
+        for arguments, saying in (
+            (("plan",), "--ranks"),
+            ((*BASE, "--ratio", "0"), "--ratio"),
+            ((*BASE, "--ratio", "x"), "--ratio"),
+            (("plan", "--ranks", "0", "--size", "4"), "--ranks"),
+            (("plan", "--ranks", "4", "--size", "5"), "--size"),
+            (("plan", "--ranks", "4", "--size", "5 MB"), "--size"),
+            ((*BASE, "--collective", "scan"), "collective"),
+            ((*BASE, "--collective", "bcast", "--op", "sum"), "--op"),
+            ((*BASE, "--op", "none"), "--op"),
+            ((*BASE, "--algorithm", "bruck"), "there is"),
+            ((*BASE, "--scheme", "hzccl"), "bound is 0"),
+            ((*BASE, "--codec", "zip"), "zip"),
+            (("tune", "-c", "zip"), "zip"),
+            (("tune", "--latency", "0"), "--latency"),
+            (("tune", "--bandwidth", "-1"), "--bandwidth"),
+        ):
+            self.assertIn(saying, self.homz(*arguments, expect=USAGE).errors)
+        self.homz(*BASE, "--profile", "missing", expect=FAILED)
+        self.write_bytes("bad.json", b'{"format": 1, "machine": 3}')
+        self.assertIn("machine", self.homz(*BASE, "--profile", "bad.json", expect=USAGE).errors)
+
+    def test_tuned_profiles(self):
+        self.tune("a.json", "-c", "homcomp", "-c", "zstd:level=1", "--machine", "the test's")
+        profile = parse_json(self.read_bytes("a.json").decode())
+        self.assertEqual(profile["machine"], "the test's")
+        self.assertAlmostEqual(profile["between"]["latency"], 30e-6)
+        self.assertAlmostEqual(profile["between"]["seconds_per_byte"], 8e-9)
+        self.assertEqual([c["codec"] for c in profile["codecs"]], ["homcomp", "zstd:level=1"])
+        self.assertEqual(profile["codecs"][1]["combine"], [])
+        self.homz("tune", "-o", "a.json", "--seconds", "1e-4", expect=USAGE)
+        report = self.homz("tune", "-o", "a.json", "--seconds", "1e-4", "--force").text
+        self.assertIn("encode GB/s", report)
+        printed = parse_json(self.homz("tune", "--seconds", "1e-4").text)
+        self.assertEqual(printed["format"], 1)
+        self.assert_no_litter(["a.json"])
+
+
+if __name__ == "__main__":
+    harness.main()
