@@ -1,6 +1,7 @@
 #include "collectives/call.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -84,6 +85,11 @@ Status check_options(const CollectiveOptions& options) {
                   fmt::format("an error bound of {}: must be above 0, or 0 for none", options.abs_error));
   if (!(options.sigmas >= 0) || !std::isfinite(options.sigmas))
     return Status(Code::invalid_argument, fmt::format("{} standard deviations", options.sigmas));
+  // Sums of few errors, which are not distributed normally, keep the promise from here on.
+  if (options.sigmas != 0 && options.sigmas < 2)
+    return Status(
+        Code::invalid_argument,
+        fmt::format("{} standard deviations: give at least 2, or 0 for the worst case", options.sigmas));
   if (!(options.timeout_seconds >= 0))
     return Status(Code::invalid_argument, fmt::format("a timeout of {} s", options.timeout_seconds));
   const bool compresses = options.scheme != Scheme::automatic && options.scheme != Scheme::plain;
@@ -126,16 +132,20 @@ std::uint32_t digest(std::string_view text) {
 Status check(const Call& call, Place place) {
   HOMZ_TRY(check_options(call.options));
   HOMZ_TRY(check_counts(call, place));
+  if (reduces(call.collective) && (call.op == ReduceOp::none || call.op > ReduceOp::prod))
+    return Status(Code::invalid_argument,
+                  fmt::format("{} by operation {}: take sum, average, min, max or prod",
+                              to_string(call.collective), to_string(call.op)));
   if (call.root < 0 || call.root >= place.size)
     return Status(Code::invalid_argument, fmt::format("root {} of {} ranks", call.root, place.size));
   const std::uint64_t size = size_of(call.dtype);
   const Extents wanted = expected(call, place);
   if (call.in.size() != wanted.in || call.out.size() != wanted.out || wanted.in % size != 0 ||
       wanted.out % size != 0)
-    return Status(Code::invalid_argument,
-                  fmt::format("{} of {} on rank {}: buffers of {} and {} bytes, {} and {} are needed",
-                              to_string(call.collective), to_string(call.dtype), place.rank, call.in.size(),
-                              call.out.size(), wanted.in, wanted.out));
+    return Status(
+        Code::invalid_argument,
+        fmt::format("{} of {}: buffers of {} and {} bytes, {} and {} are needed", to_string(call.collective),
+                    to_string(call.dtype), call.in.size(), call.out.size(), wanted.in, wanted.out));
   for (const std::byte* const pointer : {call.in.data(), static_cast<const std::byte*>(call.out.data())})
     if (reinterpret_cast<std::uintptr_t>(pointer) % size != 0)
       return Status(Code::invalid_argument, fmt::format("{}: a buffer that is not aligned to {}",
@@ -163,11 +173,14 @@ CallSignature signature_of(const Call& call, int ranks) {
   return signature;
 }
 
-std::uint32_t digest_of(const CollectiveOptions& options) {
-  return digest(fmt::format("{} {} {} {} {} {}", options.sigmas, static_cast<int>(options.algorithm),
+std::uint32_t digest_of(const Call& call) {
+  const CollectiveOptions& options = call.options;
+  const bool shares_counts = call.collective != Collective::alltoall;  // else they are known in pairs only
+  return digest(fmt::format("{} {} {} {} {} {} {}", options.sigmas, static_cast<int>(options.algorithm),
                             static_cast<int>(options.scheme),
                             options.codec.codec == nullptr ? std::string() : to_string(options.codec),
-                            options.piece_values, options.audit_every));
+                            options.piece_values, options.audit_every,
+                            fmt::join(shares_counts ? call.counts : std::vector<std::uint64_t>(), " ")));
 }
 
 std::uint32_t digest_of(const Candidate& candidate, std::uint32_t options) {

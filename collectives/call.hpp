@@ -29,8 +29,8 @@ Status check(const Call& call, Place place);
 
 // All but the plan and the number of the call.
 CallSignature signature_of(const Call& call, int ranks);
-// A number that differs where options that ranks must share differ.
-std::uint32_t digest_of(const CollectiveOptions& options);
+// A number that differs where options, or counts, that ranks must share differ.
+std::uint32_t digest_of(const Call& call);
 std::uint32_t digest_of(const Candidate& candidate, std::uint32_t options);
 
 // As costs see it.

@@ -81,10 +81,10 @@ Status Channel::post(int from, Peer& peer) {
   while (peer.expected > 0 && peer.receiving.size() < kPosted) {
     --peer.expected;
     Receiving& message = peer.receiving.emplace_back();
-    // What comes may be of another call, and longer than what is expected: a segment of any length must fit.
-    message.block = wire_.pool().take(std::max(capacity_, wire_.segment_bytes()));
-    const Bytes first = message.block->whole().first(wire_.segment_bytes());
-    HOMZ_TRY(wire_.transport().receive(first, from, tag_, &message.first));
+    // Of a call with more values than this rank's a whole segment comes: there is room for that.
+    const std::uint64_t segment = wire_.segment_bytes();
+    message.block = wire_.pool().take(std::max(capacity_, segment - Frame::kBytes));
+    HOMZ_TRY(wire_.transport().receive(message.block->whole().first(segment), from, tag_, &message.first));
   }
   return Status();
 }
@@ -124,6 +124,12 @@ Status Channel::progress() {
     }
   }
   return Status();
+}
+
+const Frame* Channel::next_frame(int from) {
+  const Peer& peer = this->peer(from);
+  return peer.receiving.empty() || !peer.receiving.front().is_open ? nullptr
+                                                                   : &peer.receiving.front().block->frame;
 }
 
 Result<BlockPtr> Channel::next(int from) {

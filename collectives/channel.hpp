@@ -29,6 +29,8 @@ class Channel {
   // One more message will come from there. Then next() gives it, or null while it is not here.
   Status expect(int from);
   Result<BlockPtr> next(int from);
+  // Its frame, as soon as that is here, or null.
+  const Frame* next_frame(int from);
 
   // Behind Wire::poll().
   Status progress();

@@ -112,7 +112,12 @@ Result<BlockPtr> Coder::encode(ConstBytes values) {
   const ConstBytes coded = pad(values);
   HOMZ_TRY(coding_.choice.codec->encode(encoding(coded.size()), coded, to->room(), scratch_->room(), &encoded,
                                         exec()));
-  if (encoded.bytes == Codec::kIncompressible) return raw_block(values);
+  if (encoded.bytes == Codec::kIncompressible) {
+    to = raw_block(values);
+    to->frame.has_checksum = true;
+    to->frame.payload_checksum = checksum(to->payload());
+    return to;
+  }
   return seal_payload(std::move(to), encoded, false);
 }
 

@@ -1,18 +1,33 @@
 #include "collectives/communicator.hpp"
 
+#include <fmt/format.h>
+
 #include "collectives/launch.hpp"
 #include "core/fp_environment.hpp"
 
 namespace homz {
 namespace {
 
-// Runs an operation; if it fails, the other ranks are told.
+// Runs an operation; if it fails, or is given up before it is done, the other ranks are told.
 class Watched final : public Operation {
  public:
   Watched(Wire& wire, std::unique_ptr<Operation> operation)
-      : wire_(wire), call_(wire.last_call()), operation_(std::move(operation)) {}
+      : wire_(wire),
+        generation_(wire.generation()),
+        call_(wire.last_call()),
+        operation_(std::move(operation)) {}
+
+  ~Watched() override {
+    if (!operation_ || is_outdated()) return;
+    const Status given_up(Code::invalid_argument,
+                          fmt::format("rank {} gives up a call before it is done", wire_.rank()));
+    static_cast<void>(no_throw([&] { return wire_.fail(call_, given_up); }));
+  }
+  Watched(const Watched&) = delete;
+  Watched& operator=(const Watched&) = delete;
 
   Result<bool> advance() override {
+    if (is_outdated()) return Status(Code::invalid_argument, "the call was given up by renew()");
     Result<bool> is_done = enter([&] { return operation_->advance(); });
     if (is_done.ok() && !*is_done) {
       wire_.transport().yield();
@@ -24,8 +39,10 @@ class Watched final : public Operation {
   }
 
  private:
+  bool is_outdated() const { return generation_ != wire_.generation(); }
+
   Wire& wire_;
-  std::uint32_t call_;
+  std::uint32_t generation_, call_;
   std::unique_ptr<Operation> operation_;
 };
 
@@ -68,7 +85,10 @@ class Communicator::State {
   }
 
   Result<Ongoing> watch(Result<std::unique_ptr<Operation>> launched) {
-    if (!launched.ok()) return office.wire->fail(office.wire->last_call(), launched.status());
+    if (!launched.ok()) {
+      static_cast<void>(office.wire->fail(office.wire->last_call(), launched.status()));
+      return launched.status();
+    }
     return Ongoing(std::make_unique<Watched>(*office.wire, std::move(*launched)));
   }
 
@@ -86,8 +106,10 @@ Communicator::~Communicator() = default;
 Result<Communicator> Communicator::make(std::unique_ptr<Transport> transport, const Profile& profile) {
   return no_throw([&]() -> Result<Communicator> {
     auto state = std::make_unique<State>();
-    HOMZ_ASSIGN(state->office.wire, Wire::make(std::move(transport), profile.between.segment_bytes));
-    HOMZ_ASSIGN(state->office.profile, share_profile(*state->office.wire, profile));
+    HOMZ_ASSIGN(state->office.wire, Wire::make(std::move(transport), LinkProfile().segment_bytes));
+    Result<Profile> shared = share_profile(*state->office.wire, profile);
+    if (!shared.ok()) return state->office.wire->fail(state->office.wire->last_call(), shared.status());
+    state->office.profile = std::move(*shared);
     state->office.wire->set_segment_bytes(state->office.profile.between.segment_bytes);
     return Communicator(std::move(state));
   });

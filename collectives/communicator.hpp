@@ -25,7 +25,8 @@ namespace homz {
 struct Profile;   // collectives/profile.hpp
 class Operation;  // collectives/operation.hpp
 
-// A call under way. The buffers belong to it until it is done; it must not outlive its communicator.
+// A call under way. The buffers belong to it until it is done; it must not outlive its communicator. To give
+// it up before it is done is an error on all ranks.
 class Ongoing {
  public:
   Ongoing() noexcept;

@@ -32,8 +32,13 @@ enum At : std::size_t {
   kPayloadBytesAt = 40,
   kValuesAt = 44,
   kPayloadChecksumAt = 48,
-  kFrameChecksumAt = 56,
+  kHistoryAt = 56,
+  kFrameChecksumAt = 60,
 };
+
+std::uint32_t folded(std::uint64_t sum) {
+  return static_cast<std::uint32_t>(sum ^ sum >> 32);
+}
 
 Status damaged(std::string_view what) {
   return Status(Code::corrupt_stream, fmt::format("damaged message: {}", what));
@@ -52,9 +57,13 @@ std::string to_string(const CallSignature& call) {
 
 Status disagreement(const CallSignature& own, int rank, const CallSignature& other, int other_rank) {
   std::string mine = to_string(own), theirs = to_string(other);
-  if (mine == theirs) {
-    mine += fmt::format(" (call {}, plan {:#x})", own.sequence, own.plan);
-    theirs += fmt::format(" (call {}, plan {:#x})", other.sequence, other.plan);
+  if (mine == theirs && own.sequence != other.sequence) {
+    mine += fmt::format(" as call {}", own.sequence);
+    theirs += fmt::format(" as call {}", other.sequence);
+  } else if (mine == theirs && own.plan != other.plan) {
+    theirs += " with other options (algorithm, scheme, codec, sigmas, piece_values, audit_every) or counts";
+  } else if (mine == theirs) {
+    theirs += " after other calls: an earlier one was not the same";
   }
   if (other_rank < rank) {
     std::swap(rank, other_rank);
@@ -87,7 +96,16 @@ void store(const Frame& frame, std::span<std::byte, Frame::kBytes> to) {
   store_le(base + kPayloadBytesAt, frame.payload_bytes);
   store_le(base + kValuesAt, frame.values);
   store_le(base + kPayloadChecksumAt, frame.payload_checksum);
-  store_le(base + kFrameChecksumAt, checksum(ConstBytes(base, kFrameChecksumAt)));
+  store_le(base + kHistoryAt, frame.call.history);
+  store_le(base + kFrameChecksumAt, folded(checksum(ConstBytes(base, kFrameChecksumAt))));
+}
+
+std::uint32_t digest_of(const CallSignature& call) {
+  std::array<std::byte, Frame::kBytes> bytes;
+  Frame frame;
+  frame.call = call;
+  store(frame, bytes);
+  return load_le<std::uint32_t>(bytes.data() + kFrameChecksumAt);
 }
 
 Result<Frame> load_frame(ConstBytes bytes) {
@@ -95,7 +113,7 @@ Result<Frame> load_frame(ConstBytes bytes) {
     return damaged(fmt::format("{} bytes, a frame has {}", bytes.size(), Frame::kBytes));
   const std::byte* const base = bytes.data();
   if (base[kMagicAt] != kMagic) return damaged("it does not begin like one of homz");
-  if (load_le<std::uint64_t>(base + kFrameChecksumAt) != checksum(bytes.first(kFrameChecksumAt)))
+  if (load_le<std::uint32_t>(base + kFrameChecksumAt) != folded(checksum(bytes.first(kFrameChecksumAt))))
     return damaged("the frame's checksum does not match");
   if (base[kVersionAt] != kVersion)
     return Status(
@@ -115,11 +133,12 @@ Result<Frame> load_frame(ConstBytes bytes) {
   frame.call.root = load_le<std::uint32_t>(base + kRootAt);
   frame.call.plan = load_le<std::uint32_t>(base + kPlanAt);
   frame.call.sequence = load_le<std::uint32_t>(base + kSequenceAt);
+  frame.call.history = load_le<std::uint32_t>(base + kHistoryAt);
   frame.piece = load_le<std::uint32_t>(base + kPieceAt);
   frame.payload_bytes = load_le<std::uint32_t>(base + kPayloadBytesAt);
   frame.values = load_le<std::uint32_t>(base + kValuesAt);
   frame.payload_checksum = load_le<std::uint64_t>(base + kPayloadChecksumAt);
-  if (flags > (kOrderMatters | kHasChecksum) || frame.content > Content::failure)
+  if (flags > (kOrderMatters | kHasChecksum) || frame.content > Content::question)
     return Status(Code::unsupported, "a message with features that this homz does not know");
   return frame;
 }

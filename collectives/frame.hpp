@@ -12,10 +12,11 @@
 namespace homz {
 
 enum class Content : std::uint8_t {
-  raw = 0,  // values as they are in memory
-  coded,    // a codec's payload
-  record,   // an agreement's numbers
-  failure,  // a Status: code and text
+  raw = 0,   // values as they are in memory
+  coded,     // a codec's payload
+  record,    // an agreement's numbers
+  failure,   // a Status: code and text
+  question,  // nothing: does the receiver make the call of the frame?
 };
 
 // All that ranks must agree on.
@@ -28,9 +29,11 @@ struct CallSignature {
   std::uint32_t root = 0;
   std::uint32_t plan = 0;      // what follows from the options: scheme, algorithm, codec, pieces
   std::uint32_t sequence = 0;  // number of the call on this communicator
+  std::uint32_t history = 0;   // digest of the calls before it
   friend bool operator==(const CallSignature&, const CallSignature&) = default;
 };
 
+std::uint32_t digest_of(const CallSignature& call);
 // "allreduce sum of 1000 f32, bound 0.001"
 std::string to_string(const CallSignature& call);
 // Names what differs: "rank 1 calls ..., rank 3 calls ...".
@@ -45,7 +48,7 @@ struct Frame {
   bool has_checksum = false;
   std::uint32_t piece = 0;          // which
   std::uint32_t payload_bytes = 0;  // behind the frame
-  std::uint32_t values = 0;         // of the piece
+  std::uint32_t values = 0;         // of the part that it is a piece of (its low bits)
   std::uint64_t payload_checksum = 0;
 };
 

@@ -85,25 +85,34 @@ bool asks(const Running& run, const Profile& profile) {
   return options.abs_error > 0 && worth_asking(run.task, options, profile);
 }
 
-Result<std::shared_ptr<Running>> begin(Office& office, Call call) {
+Result<std::shared_ptr<Running>> prepare(Office& office, Call call) {
   Wire& wire = *office.wire;
-  const std::uint32_t number = wire.next_call();
-  const Status earlier = wire.check(number);
+  const Status earlier = wire.check(wire.last_call() + 1);
   if (!earlier.ok())
-    return Status(earlier.code(),
-                  fmt::format("an earlier call on this communicator has failed ({}): call renew() on "
-                              "all ranks",
-                              earlier.message()));
+    return Status(
+        earlier.code(),
+        fmt::format("an earlier call on this communicator has failed ({}): call renew() on all ranks",
+                    earlier.message()));
   auto run = std::make_shared<Running>();
   run->place = {wire.rank(), wire.size(), call.root};
-  HOMZ_TRY(check(call, run->place));
+  HOMZ_TRY(check(call, run->place).within(fmt::format("rank {}", wire.rank())));
   run->call = std::move(call);
   run->signature = signature_of(run->call, wire.size());
-  run->signature.sequence = number;
   const Transport& transport = wire.transport();
   run->task = task_of(run->call, wire.size(), transport.nodes(), transport.has_native(run->call.collective));
   HOMZ_ASSIGN(run->call.options, with_environment(run->call.options, run->task));
-  run->signature.plan = digest_of(run->call.options);
+  run->signature.plan = digest_of(run->call);
+  return run;
+}
+
+// Calls that cannot begin count, too: ranks number them alike.
+Result<std::shared_ptr<Running>> begin(Office& office, Call call) {
+  auto run = prepare(office, std::move(call));
+  if (!run.ok()) {
+    office.wire->next_call();
+    return run;
+  }
+  HOMZ_TRY(office.wire->begin_call((*run)->signature));
   return run;
 }
 

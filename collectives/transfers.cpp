@@ -13,7 +13,8 @@ namespace {
 // Ids of a part's pieces: they need not be known to be unique, just unlikely to be mistaken.
 constexpr std::uint64_t kIdStride = 0x9e3779b1;
 
-constexpr std::size_t kBusy = 2;  // messages under way to a rank that keep its wire busy
+constexpr std::size_t kBusy = 2;   // messages under way to a rank that keep its wire busy
+constexpr double kPatience = 0.2;  // seconds, before those that are waited for are asked what they call
 
 template <class T>
 std::span<T> part_of(std::span<T> whole, std::uint64_t first, std::uint64_t bytes) {
@@ -45,7 +46,9 @@ void Transfers::cut_into_pieces() {
     for (std::uint64_t k = 0; is_mine[i] && k < count; ++k) {
       const std::uint64_t first = k * most, bytes = std::min(most, part.bytes - first);
       pieces.push_back(static_cast<std::uint32_t>(ways_.size()));
-      Piece& piece = ways_.emplace_back().piece;
+      Way& way = ways_.emplace_back();
+      way.values = static_cast<std::uint32_t>(part.bytes / size_of(job_.call.dtype));
+      Piece& piece = way.piece;
       piece.id = static_cast<std::uint32_t>(i * kIdStride + k);
       piece.in = part_of(part.in, first, bytes);
       piece.out = part_of(part.out, first, bytes);
@@ -120,12 +123,21 @@ Result<bool> Transfers::work() {
 Status Transfers::wait(bool something_done) {
   if (something_done && !is_idle_) return Status();
   const Clock::time_point now = Clock::now();
-  if (!is_idle_) idle_since_ = now;
+  if (!is_idle_) {
+    idle_since_ = now;
+    has_asked_ = false;
+  }
   is_idle_ = !something_done;
   const double idle = std::chrono::duration<double>(now - idle_since_).count();
   if (something_done) {
     wait_seconds_ += idle;
     return Status();
+  }
+  if (idle > kPatience) HOMZ_TRY(wire_.failure());
+  if (idle > kPatience && !has_asked_) {
+    has_asked_ = true;
+    for (const Queue& queue : queues_)
+      if (queue.next_receive < queue.receives.size()) wire_.ask(job_.call.sequence, queue.peer);
   }
   if (job_.timeout_seconds <= 0 || idle < job_.timeout_seconds) return Status();
   for (const Queue& queue : queues_)
@@ -157,6 +169,9 @@ Result<bool> Transfers::receive_one() {
     if (queue.next_receive == queue.receives.size()) continue;
     const std::uint32_t step = queue.receives[queue.next_receive];
     if (!is_turn(step)) continue;
+    const Frame* const frame = channel_->next_frame(queue.peer);
+    if (frame == nullptr) continue;
+    HOMZ_TRY(check(ways_[steps_[step].piece], steps_[step], *frame));
     HOMZ_ASSIGN(BlockPtr message, channel_->next(queue.peer));
     if (!message) continue;
     ++queue.next_receive;
@@ -166,16 +181,20 @@ Result<bool> Transfers::receive_one() {
   return false;
 }
 
-Status Transfers::receive(Way& way, const Step& step, BlockPtr message) {
-  Piece& piece = way.piece;
-  if (message->frame.piece != piece.id)
-    return Status(Code::corrupt_stream, fmt::format("piece {} of rank {} arrives in the place of piece {}",
-                                                    message->frame.piece, step.peer, piece.id));
-  const std::uint64_t values = piece.bytes / size_of(job_.call.dtype);
-  if (message->frame.values != values)
+// Before the rest of the message is waited for: that of a wrong one may never come.
+Status Transfers::check(const Way& way, const Step& step, const Frame& frame) const {
+  if (frame.values != way.values)
     return Status(Code::invalid_argument,
                   fmt::format("{}: rank {} sends {} values, rank {} expects {}", to_string(job_.call),
-                              step.peer, message->frame.values, wire_.rank(), values));
+                              step.peer, frame.values, wire_.rank(), way.values));
+  if (frame.piece != way.piece.id)
+    return Status(Code::corrupt_stream, fmt::format("piece {} of rank {} arrives in the place of piece {}",
+                                                    frame.piece, step.peer, way.piece.id));
+  return Status();
+}
+
+Status Transfers::receive(Way& way, const Step& step, BlockPtr message) {
+  Piece& piece = way.piece;
   ++way.next;
   ++steps_done_;
   if (step.kind == Kind::take) {
@@ -262,7 +281,7 @@ Status Transfers::send(Way& way, const Step& step) {
                                                                     : handling_->deliver(piece));
   if (!message->is_sealed) {
     message->frame.piece = piece.id;
-    message->frame.values = static_cast<std::uint32_t>(piece.bytes / size_of(job_.call.dtype));
+    message->frame.values = way.values;
   }
   raw_bytes_ += piece.bytes;
   HOMZ_TRY(channel_->send(step.peer, message));

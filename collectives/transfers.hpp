@@ -51,6 +51,7 @@ class Transfers final : public Operation {
   // A piece and its steps in order, as positions in steps_.
   struct Way {
     Piece piece;
+    std::uint32_t values = 0;  // of the part, its low bits: what ranks must agree on
     std::vector<std::uint32_t> steps;
     std::size_t next = 0;
     std::size_t last_join = 0;  // 1 + position among the steps; 0: none
@@ -76,6 +77,7 @@ class Transfers final : public Operation {
   Result<bool> prepare_one();
   Result<bool> complete_one();
   Result<bool> write_one();
+  Status check(const Way& way, const Step& step, const Frame& frame) const;
   Status receive(Way& way, const Step& step, BlockPtr message);
   Status send(Way& way, const Step& step);
   bool is_ready(const Way& way) const;
@@ -99,7 +101,7 @@ class Transfers final : public Operation {
   std::deque<Way*> to_write_;
   std::uint64_t raw_bytes_ = 0;
   double wait_seconds_ = 0;
-  bool is_idle_ = false;
+  bool is_idle_ = false, has_asked_ = false;
   Clock::time_point idle_since_{};
   CallReport* report_;
 };

@@ -7,6 +7,8 @@
 #include <mutex>
 #include <numeric>
 
+#include "core/checksum.hpp"
+
 namespace homz {
 namespace {
 
@@ -18,16 +20,15 @@ void write_news(std::uint32_t call, const Status& status, Block& block) {
   block.frame.call.sequence = call;
   block.frame.content = Content::failure;
   block.frame.payload_bytes = static_cast<std::uint32_t>(1 + length);
+  block.frame.has_checksum = true;
+  block.frame.payload_checksum = checksum(block.payload());
   store(block.frame, block.front());
 }
 
-Status read_news(Block& block, std::uint64_t bytes, int from, std::uint32_t* call) {
-  const auto frame = load_frame(block.whole().first(bytes));
-  if (!frame.ok() || frame->content != Content::failure || frame->payload_bytes == 0 ||
-      frame->payload_bytes > bytes - Frame::kBytes)
+Status read_failure(Block& block, const Frame& frame, std::uint64_t bytes, int from) {
+  const ConstBytes payload = block.room().first(std::min<std::uint64_t>(frame.payload_bytes, bytes));
+  if (payload.empty() || frame.payload_bytes != bytes || frame.payload_checksum != checksum(payload))
     return Status(Code::corrupt_stream, fmt::format("rank {} reports a failure that cannot be read", from));
-  *call = frame->call.sequence;
-  const ConstBytes payload = block.room().first(frame->payload_bytes);
   std::string text(reinterpret_cast<const char*>(payload.data()) + 1, payload.size() - 1);
   auto code = static_cast<Code>(payload[0]);
   if (code == Code::ok || code > Code::internal) code = Code::internal;
@@ -62,13 +63,13 @@ void bury(std::unique_ptr<Transport> transport) {
 
 Wire::~Wire() {
   hang_up();
-  const bool has_failed = whole_ != nullptr ? !whole_->failure_.ok() : !failure_.ok();
+  const bool has_failed = !failure().ok();
   if (has_failed && renewed_) bury(std::move(renewed_));
   if (has_failed || has_been_renewed_) bury(std::move(first_));
 }
 
 Status Wire::listen() {
-  heard_ = std::make_unique<News>();
+  heard_ = std::make_unique<News>(std::make_shared<Block>(kNewsBytes));
   return current_->receive(heard_->block->whole(), kAnyRank, kNewsTag, &heard_->pending);
 }
 
@@ -80,30 +81,87 @@ Status Wire::check(std::uint32_t call) const {
 Status Wire::poll(std::uint32_t call) {
   HOMZ_TRY(current_->poll());
   if (whole_ != nullptr) return whole_->poll(call);
-  if (heard_ != nullptr && heard_->pending.done) {
-    std::uint32_t failed = call;
-    const Status status = read_news(*heard_->block, heard_->pending.bytes, heard_->pending.from, &failed);
-    if (failure_.ok() || failed < failed_call_) {
-      failure_ = status;
-      failed_call_ = failed;
-    }
-    HOMZ_TRY(listen());
-  }
+  if (heard_ != nullptr && heard_->pending.done) HOMZ_TRY(hear());
   return check(call);
+}
+
+// A failure, or a question.
+Status Wire::hear() {
+  const BlockPtr news = heard_->block;
+  const auto [done, bytes, from] = heard_->pending;
+  HOMZ_TRY(listen());
+  const Result<Frame> frame = load_frame(news->whole().first(bytes));
+  if (!frame.ok()) return remember(0, frame.status().within(fmt::format("news of rank {}", from)));
+  const std::uint32_t number = frame->call.sequence;
+  if (frame->content != Content::question)
+    return remember(number, read_failure(*news, *frame, bytes - Frame::kBytes, from));
+  if (number > calls_) {
+    asked_early_.emplace_back(frame->call, from);
+    return Status();
+  }
+  const Status status = compare(frame->call, from);
+  return status.ok() ? status : fail(number, status);
+}
+
+// The failure of the earliest call counts.
+Status Wire::remember(std::uint32_t call, const Status& status) {
+  if (!failure_.ok() && failed_call_ <= call) return Status();
+  failure_ = status;
+  failed_call_ = call;
+  return Status();
+}
+
+Status Wire::compare(const CallSignature& theirs, int from) const {
+  const auto own = std::ranges::find(begun_, theirs.sequence, &CallSignature::sequence);
+  if (own == begun_.end() || *own == theirs) return Status();
+  return disagreement(*own, rank(), theirs, from);
+}
+
+Status Wire::begin_call(CallSignature& call) {
+  call.sequence = next_call();
+  call.history = history_;
+  history_ = digest_of(call);
+  if (begun_.size() == kKept) begun_.pop_front();
+  begun_.push_back(call);
+  Status status = check(call.sequence);
+  for (const auto& [theirs, from] : asked_early_)
+    if (status.ok() && theirs.sequence == call.sequence) status = compare(theirs, from);
+  std::erase_if(asked_early_, [&](const auto& asked) { return asked.first.sequence <= call.sequence; });
+  return status;
+}
+
+void Wire::ask(std::uint32_t sequence, int peer) {
+  if (whole_ != nullptr) {
+    for (int r = 0; r < whole_->size(); ++r)
+      if (r != whole_->rank()) whole_->ask(sequence, r);
+    return;
+  }
+  const auto own = std::ranges::find(begun_, sequence, &CallSignature::sequence);
+  if (own == begun_.end()) return;
+  const BlockPtr question = std::make_shared<Block>(0);
+  question->frame.call = *own;
+  question->frame.content = Content::question;
+  store(question->frame, question->front());
+  tell(peer, question);
+}
+
+// What cannot be sent is not told: there is nobody to report it to.
+void Wire::tell(int rank, BlockPtr news) {
+  while (!told_.empty() && told_.front().pending.done) told_.pop_front();
+  News& told = told_.emplace_back(std::move(news));
+  if (!current_->send(told.block->message(), told.block, rank, kNewsTag, &told.pending).ok())
+    told_.pop_back();
 }
 
 Status Wire::fail(std::uint32_t call, const Status& status) {
   if (whole_ != nullptr) return whole_->fail(call, status);
   const Status known = check(call);
-  if (!known.ok()) return known;
-  failure_ = status;
-  failed_call_ = call;
-  for (int r = 0; r < size(); ++r) {
-    if (r == rank()) continue;
-    News& news = told_.emplace_back();
-    write_news(call, status, *news.block);
-    if (!current_->send(news.block->message(), news.block, r, kNewsTag, &news.pending).ok()) told_.pop_back();
-  }
+  if (!known.ok() || status.ok()) return known;
+  HOMZ_TRY(remember(call, status));
+  const BlockPtr news = std::make_shared<Block>(kNewsBytes);
+  write_news(call, status, *news);
+  for (int r = 0; r < size(); ++r)
+    if (r != rank()) tell(r, news);
   static_cast<void>(current_->poll());
   return failure_;
 }
@@ -134,7 +192,10 @@ Status Wire::renew() {
   renewed_ = std::move(*renewed);
   current_ = renewed_.get();
   failure_ = Status();
-  calls_ = 0;
+  calls_ = history_ = 0;
+  ++generation_;
+  begun_.clear();
+  asked_early_.clear();
   return listen();
 }
 

@@ -1,7 +1,7 @@
 // A rank's side of a communicator: the transport, memory for messages, and what happens when a call fails.
 //
 // A rank that finds something wrong tells all others, who look for such news whenever they wait. So all ranks
-// get the error, whoever waits for whom, and none hangs.
+// get the error, whoever waits for whom, and none hangs. Who waits long asks those it waits for.
 #pragma once
 
 #include <algorithm>
@@ -32,10 +32,19 @@ class Wire {
   // The next call's number; calls are numbered alike on all ranks.
   std::uint32_t next_call() { return ++calls_; }
   std::uint32_t last_call() const { return calls_; }
+  // Numbers a call, and keeps it for ranks that ask. Error: one has asked already, and calls something else.
+  Status begin_call(CallSignature& call);
+  // Asks a rank that is waited for whether it calls the same; if not, it tells all. Ranks that disagree can
+  // wait for each other, and for messages that never come. Of a part of a whole: asks all of the whole.
+  void ask(std::uint32_t sequence, int peer);
+  // Counts renew(): calls that began before are of no use.
+  std::uint32_t generation() const { return generation_; }
 
   // Whether a call of this number can go on: a rank that is behind the others still finishes the calls before
   // the one that failed.
   Status check(std::uint32_t call) const;
+  // Of the earliest call that has failed: who waits for long in a call before it, waits in vain.
+  const Status& failure() const { return whole_ != nullptr ? whole_->failure() : failure_; }
   // Moves messages on. Error: as of check().
   Status poll(std::uint32_t call);
   // Tells the others that this call has failed on this rank, and returns what all are told.
@@ -46,10 +55,15 @@ class Wire {
  private:
   Wire() = default;
   Status listen();
+  Status hear();
+  Status remember(std::uint32_t call, const Status& status);
+  Status compare(const CallSignature& theirs, int from) const;
+  void tell(int rank, BlockPtr news);
   void hang_up();
 
   struct News {
-    BlockPtr block = std::make_shared<Block>(kNewsBytes);
+    explicit News(BlockPtr block) : block(std::move(block)) {}
+    BlockPtr block;
     Pending pending;
   };
   static constexpr std::uint64_t kNewsBytes = 1024;
@@ -61,7 +75,10 @@ class Wire {
   Wire* whole_ = nullptr;
   BlockPool pool_;
   std::uint64_t segment_bytes_ = 0;
-  std::uint32_t calls_ = 0;
+  std::uint32_t calls_ = 0, generation_ = 0, history_ = 0;
+  static constexpr std::size_t kKept = 256;
+  std::deque<CallSignature> begun_;                         // the last calls, by rising number
+  std::vector<std::pair<CallSignature, int>> asked_early_;  // of calls that have not begun here
   Status failure_;
   std::uint32_t failed_call_ = 0;
   std::unique_ptr<News> heard_;

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "core/bits.hpp"
+#include "core/checksum.hpp"
 
 namespace homz {
 namespace {
@@ -36,6 +37,8 @@ class Records final : public Handling {
     message->frame.content = Content::record;
     message->frame.payload_bytes = sizeof(Record);
     store(record_, message->room());
+    message->frame.has_checksum = true;
+    message->frame.payload_checksum = checksum(message->payload());
     return message;
   }
 

@@ -7,11 +7,11 @@
 
 namespace homz::test {
 
-void on_ranks(Transports transports, const std::function<void(Communicator&)>& work) {
+void on_ranks(Transports transports, const std::function<void(Communicator&)>& work, const Profile& profile) {
   std::vector<std::thread> threads;
   for (auto& transport : transports)
-    threads.emplace_back([&work, own = std::move(transport)]() mutable {
-      auto communicator = Communicator::make(std::move(own), Profile::unmeasured());
+    threads.emplace_back([&work, &profile, own = std::move(transport)]() mutable {
+      auto communicator = Communicator::make(std::move(own), profile);
       ASSERT_TRUE(communicator.ok()) << communicator.status().message();
       work(*communicator);
     });

@@ -26,7 +26,8 @@ Bytes bytes_of(Values<T>& values) {
 using Transports = std::vector<std::unique_ptr<Transport>>;
 
 // Runs `work` on a thread a rank, and waits for all.
-void on_ranks(Transports transports, const std::function<void(Communicator&)>& work);
+void on_ranks(Transports transports, const std::function<void(Communicator&)>& work,
+              const Profile& profile = Profile::unmeasured());
 void on_ranks(int ranks, const std::function<void(Communicator&)>& work, int ranks_per_node = 1);
 
 // Different on every rank: a smooth field, with some noise.

@@ -13,6 +13,7 @@ namespace {
 
 struct Trial {
   CollectiveOptions options;
+  bool is_baseline = false;  // MPI's own are then called as they are, without an agreement
   std::vector<double> seconds;
   CallReport report;
 };
@@ -54,15 +55,24 @@ Status call(Communicator& communicator, const Settings& settings, Buffers& buffe
   }
 }
 
+Status call_native(Transport& transport, const Settings& settings, Buffers& buffers, CallReport& report) {
+  report.algorithm = Algorithm::native;
+  const ConstBytes in = settings.collective == Collective::bcast ? buffers.out : buffers.in;
+  return transport.native(settings.collective, settings.op, settings.dtype, in, buffers.out, buffers.count,
+                          0);
+}
+
 // Seconds until the last rank is done.
-Result<double> time_once(Communicator& communicator, const Settings& settings, Buffers& buffers,
-                         Trial& trial) {
+Result<double> time_once(Communicator& communicator, Transport& transport, const Settings& settings,
+                         Buffers& buffers, Trial& trial) {
   if (settings.collective == Collective::bcast) buffers.out = buffers.in;  // it is changed by the call
   CollectiveOptions options = trial.options;
   options.report = &trial.report;
+  const bool is_mpi = trial.is_baseline && options.algorithm == Algorithm::native;
   MPI_Barrier(MPI_COMM_WORLD);
   const double start = MPI_Wtime();
-  HOMZ_TRY(call(communicator, settings, buffers, options));
+  HOMZ_TRY(is_mpi ? call_native(transport, settings, buffers, trial.report)
+                  : call(communicator, settings, buffers, options));
   double own = MPI_Wtime() - start, most = 0;
   MPI_Allreduce(&own, &most, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
   return most;
@@ -70,7 +80,7 @@ Result<double> time_once(Communicator& communicator, const Settings& settings, B
 
 double median(std::vector<double> values) {
   std::ranges::sort(values);
-  return values[values.size() / 2];
+  return (values[values.size() / 2] + values[(values.size() - 1) / 2]) / 2;
 }
 
 double over_ranks(double own, MPI_Op op) {
@@ -97,6 +107,7 @@ std::vector<Trial> plain_trials_of(const Settings& settings) {
   std::vector<Trial> trials;
   for (const Algorithm algorithm : settings.plain) {
     Trial& trial = trials.emplace_back();
+    trial.is_baseline = true;
     trial.options.algorithm = algorithm;
     trial.options.scheme = Scheme::plain;
     trial.options.timeout_seconds = settings.options.timeout_seconds;
@@ -123,25 +134,26 @@ Point point_of(const Settings& settings, const Trial& trial, std::uint64_t size,
   point.wire_bytes_per_rank = over_ranks(static_cast<double>(trial.report.sent_bytes), MPI_MAX);
   const double raw = over_ranks(static_cast<double>(trial.report.raw_bytes), MPI_SUM);
   const double sent = over_ranks(static_cast<double>(trial.report.sent_bytes), MPI_SUM);
-  point.ratio = sent > 0 && raw > 0 ? raw / sent : 1;
+  const bool is_mpi = trial.report.algorithm == Algorithm::native;  // what MPI sends, it does not tell
+  point.ratio = sent > 0 && raw > 0 && !is_mpi ? raw / sent : 1;
   point.bound = trial.report.scheme == Scheme::plain ? 0 : bound;
   return point;
 }
 
 }  // namespace
 
-Result<std::vector<Point>> measure(Communicator& communicator, Transport& plain_transport,
-                                   const Settings& settings, std::uint64_t size) {
+Result<std::vector<Point>> measure(Communicator& communicator, Transport& transport, const Settings& settings,
+                                   std::uint64_t size) {
   Buffers buffers = make_buffers(settings, size);
   HOMZ_TRY(fill(settings, communicator.rank(), buffers.in));
-  HOMZ_ASSIGN(const Reference reference, Reference::make(plain_transport, settings, buffers));
+  HOMZ_ASSIGN(const Reference reference, Reference::make(transport, settings, buffers));
   const double bound = bound_of(settings, reference.range());
   std::vector<Trial> trials = trials_of(settings, bound), plain = plain_trials_of(settings);
   std::vector<Point> points(trials.size());
   const unsigned rounds = settings.warmup + settings.iterations;
   for (unsigned round = 0; round < rounds; ++round) {
     const auto run = [&](Trial& trial) -> Status {
-      HOMZ_ASSIGN(const double seconds, time_once(communicator, settings, buffers, trial));
+      HOMZ_ASSIGN(const double seconds, time_once(communicator, transport, settings, buffers, trial));
       if (round >= settings.warmup) trial.seconds.push_back(seconds);
       return Status();
     };

@@ -1,0 +1,313 @@
+// What calls are like beside their results: two levels, several under way, in place, audits, reports,
+// timeouts, bad arguments, the environment.
+#include <cstdlib>
+#include <thread>
+
+#include "collectives/loopback.hpp"
+#include "tests/collectives/requests.hpp"
+
+namespace homz::test {
+namespace {
+
+constexpr double kBound = 1e-3;
+constexpr std::uint64_t kCount = 20011;
+
+CollectiveOptions options_of(Algorithm algorithm, Scheme scheme) {
+  CollectiveOptions options;
+  options.algorithm = algorithm;
+  options.scheme = scheme;
+  options.abs_error = scheme == Scheme::plain ? 0 : kBound;
+  return options;
+}
+
+std::vector<Values<float>> inputs_of(int ranks, std::uint64_t count = kCount) {
+  std::vector<Values<float>> inputs;
+  for (int r = 0; r < ranks; ++r) inputs.push_back(rank_data<float>(r, count));
+  return inputs;
+}
+
+Status allreduce(Communicator& communicator, Values<float>& values, const CollectiveOptions& options,
+                 ReduceOp op = ReduceOp::sum) {
+  return communicator.allreduce(bytes_of(std::as_const(values)), bytes_of(values), Dtype::f32, op, options);
+}
+
+TEST(TwoLevels, KeepTheBoundAndGiveTheSameBits) {
+  const Watchdog watchdog(100);
+  for (const auto& [ranks, per_node] : {std::pair{4, 2}, {6, 2}, {6, 3}})
+    for (const Scheme scheme : {Scheme::plain, Scheme::ccoll, Scheme::hzccl, Scheme::homcomp_fused})
+      for (const ReduceOp op : {ReduceOp::sum, ReduceOp::average})
+        for (const std::uint64_t count : {std::uint64_t{0}, std::uint64_t{1}, kCount}) {
+          const auto inputs = inputs_of(ranks, count);
+          auto results = inputs;
+          on_ranks(
+              ranks,
+              [&](Communicator& communicator) {
+                CallReport report;
+                CollectiveOptions options = options_of(Algorithm::two_level, scheme);
+                options.report = &report;
+                Values<float>& own = results[static_cast<std::size_t>(communicator.rank())];
+                const Status status = allreduce(communicator, own, options, op);
+                ASSERT_TRUE(status.ok()) << status.message();
+                EXPECT_EQ(report.algorithm, Algorithm::two_level) << report.reason;
+              },
+              per_node);
+          expect_within(results[0], exact(inputs, op), scheme == Scheme::plain ? 1e-5 : kBound);
+          for (const auto& result : results) EXPECT_EQ(result, results[0]);
+        }
+}
+
+TEST(TwoLevels, NodesOfDifferentSizesAreRefused) {
+  const Watchdog watchdog(100);
+  on_ranks(
+      5,
+      [&](Communicator& communicator) {
+        Values<float> values(100, 1);
+        EXPECT_TRUE(allreduce(communicator, values, options_of(Algorithm::automatic, Scheme::hzccl)).ok());
+        const Status status =
+            allreduce(communicator, values, options_of(Algorithm::two_level, Scheme::hzccl));
+        EXPECT_EQ(status.code(), Code::invalid_argument);
+        EXPECT_NE(status.message().find("two-level"), std::string::npos) << status.message();
+      },
+      2);
+}
+
+TEST(Ongoing, SeveralAtOnceInAnyOrder) {
+  const Watchdog watchdog(100);
+  constexpr std::size_t kCalls = 6;
+  std::vector<std::vector<Values<float>>> inputs;
+  for (std::size_t k = 0; k < kCalls; ++k) inputs.push_back(inputs_of(4, 1000 * k + 7));
+  on_ranks(4, [&](Communicator& communicator) {
+    constexpr Scheme kSchemes[] = {Scheme::hzccl, Scheme::plain, Scheme::ccoll};
+    const auto rank = static_cast<std::size_t>(communicator.rank());
+    std::vector<Values<float>> outs(kCalls);
+    std::vector<Ongoing> ongoing;
+    std::vector<bool> done(kCalls);
+    for (std::size_t k = 0; k < kCalls; ++k) {
+      outs[k].resize(inputs[k][rank].size());
+      auto started =
+          communicator.start_allreduce(bytes_of(inputs[k][rank]), bytes_of(outs[k]), Dtype::f32,
+                                       ReduceOp::sum, options_of(Algorithm::automatic, kSchemes[k % 3]));
+      ASSERT_TRUE(started.ok()) << started.status().message();
+      ongoing.push_back(std::move(*started));
+    }
+    for (std::size_t left = kCalls, at = rank; left > 0; at = (at + rank + 1) % kCalls) {
+      for (std::size_t k = 0; k < kCalls; ++k) {
+        const std::size_t i = (at + k) % kCalls;
+        if (done[i]) continue;
+        const auto is_done = ongoing[i].test();
+        ASSERT_TRUE(is_done.ok()) << is_done.status().message();
+        if (!*is_done) continue;
+        done[i] = true;
+        --left;
+      }
+    }
+    for (std::size_t k = 0; k < kCalls; ++k) expect_within(outs[k], exact(inputs[k], ReduceOp::sum), kBound);
+  });
+}
+
+// Given up before it is done: an error on all ranks, until they renew.
+TEST(Ongoing, GivenUp) {
+  const Watchdog watchdog(100);
+  on_ranks(3, [&](Communicator& communicator) {
+    Values<float> in(kCount, 1), out(kCount), later(10, 1);
+    {
+      auto started = communicator.start_allreduce(bytes_of(std::as_const(in)), bytes_of(out), Dtype::f32,
+                                                  ReduceOp::sum, options_of(Algorithm::ring, Scheme::hzccl));
+      if (communicator.rank() == 1) {
+        ASSERT_TRUE(started.ok());
+        const Ongoing dropped = std::move(*started);
+      } else {  // which may hear of it before it starts
+        const Status status = started.ok() ? started->wait() : started.status();
+        EXPECT_EQ(status.code(), Code::invalid_argument);
+        EXPECT_NE(status.message().find("rank 1 gives up"), std::string::npos) << status.message();
+      }
+    }
+    EXPECT_FALSE(allreduce(communicator, later, {}).ok());
+    ASSERT_TRUE(communicator.renew().ok());
+    const Status status = allreduce(communicator, later, {});
+    EXPECT_TRUE(status.ok()) << status.message();
+  });
+}
+
+TEST(Ongoing, RenewedAway) {
+  const Watchdog watchdog(100);
+  on_ranks(3, [&](Communicator& communicator) {
+    Values<float> in(kCount, 1), out(kCount), later(10, 1);
+    auto started = communicator.start_allreduce(bytes_of(std::as_const(in)), bytes_of(out), Dtype::f32,
+                                                ReduceOp::sum, options_of(Algorithm::ring, Scheme::hzccl));
+    ASSERT_TRUE(started.ok());
+    static_cast<void>(started->test());
+    ASSERT_TRUE(communicator.renew().ok());
+    EXPECT_TRUE(allreduce(communicator, later, {}).ok());
+    const Status status = started->wait();
+    EXPECT_TRUE(status.ok() || status.message().find("renew") != std::string::npos) << status.message();
+    EXPECT_TRUE(allreduce(communicator, later, {}).ok());
+    EXPECT_EQ(later[0], 9);
+  });
+}
+
+TEST(Reports, OfWhatWasSent) {
+  const Watchdog watchdog(100);
+  for (const Scheme scheme : {Scheme::plain, Scheme::ccoll, Scheme::hzccl}) {
+    std::vector<CallReport> reports(4);
+    const auto inputs = inputs_of(4);
+    on_ranks(4, [&](Communicator& communicator) {
+      const auto rank = static_cast<std::size_t>(communicator.rank());
+      CollectiveOptions options = options_of(Algorithm::ring, scheme);
+      options.report = &reports[rank];
+      options.piece_values = 65536;
+      Values<float> values = inputs[rank];
+      const Status status = allreduce(communicator, values, options);
+      ASSERT_TRUE(status.ok()) << status.message();
+    });
+    std::uint64_t raw = 0;
+    for (const CallReport& report : reports) {
+      raw += report.raw_bytes;
+      EXPECT_EQ(report.scheme, scheme);
+      EXPECT_EQ(report.algorithm, Algorithm::ring);
+      EXPECT_EQ(report.codec.substr(0, 7), scheme == Scheme::plain ? "" : "homcomp");
+      EXPECT_FALSE(report.reason.empty());
+      EXPECT_GT(report.total_seconds, 0);
+      EXPECT_GE(report.total_seconds, report.encode_seconds);
+      EXPECT_EQ(report.audited_error, -1);
+      if (scheme == Scheme::plain) {  // no more than a frame a message: of 65536 values each, 6 a rank
+        EXPECT_EQ(report.sent_bytes, report.raw_bytes + 6 * 64);
+        continue;
+      }
+      EXPECT_GT(report.ratio(), 1.5);
+      EXPECT_GT(report.share, 0);
+      EXPECT_LE(report.share, kBound);
+      EXPECT_GT(report.encode_seconds, 0);
+    }
+    // Besides the values, ranks may have sent records.
+    EXPECT_GE(raw, 4 * 2 * 3 * kCount);
+    EXPECT_LE(raw, 4 * 2 * 3 * kCount + 4 * 4 * 128);
+  }
+}
+
+TEST(Reports, OfAudits) {
+  const Watchdog watchdog(100);
+  on_ranks(3, [&](Communicator& communicator) {
+    const auto inputs = inputs_of(3);
+    for (int k = 0; k < 4; ++k) {
+      CallReport report;
+      CollectiveOptions options = options_of(Algorithm::automatic, k < 2 ? Scheme::hzccl : Scheme::ccoll);
+      options.audit_every = 2;
+      options.report = &report;
+      Values<float> values = inputs[static_cast<std::size_t>(communicator.rank())];  // in place
+      const Status status = allreduce(communicator, values, options);
+      ASSERT_TRUE(status.ok()) << status.message();
+      EXPECT_EQ(report.audited_error >= 0, k % 2 == 0);
+      EXPECT_LE(report.audited_error, 1.01 * kBound);
+      EXPECT_GT(report.audited_error, k % 2 == 0 ? 0.05 * kBound : -2);
+    }
+  });
+}
+
+TEST(Timeouts, OfPeersThatDoNotCome) {
+  const Watchdog watchdog(100);
+  for (const Scheme scheme : {Scheme::plain, Scheme::hzccl})
+    on_ranks(3, [&](Communicator& communicator) {
+      Values<float> values(100, 1);
+      CollectiveOptions options = options_of(Algorithm::automatic, scheme);
+      options.timeout_seconds = 0.3;
+      if (communicator.rank() == 2) std::this_thread::sleep_for(std::chrono::milliseconds(600));
+      const Status status = allreduce(communicator, values, options);
+      EXPECT_EQ(status.code(), Code::io);
+      EXPECT_NE(status.message().find("rank"), std::string::npos) << status.message();
+    });
+}
+
+// Of one rank alone: all get an error that names it.
+TEST(Arguments, OfOneRankThatAreBad) {
+  const Watchdog watchdog(100);
+  for (int bad = 0; bad < 6; ++bad)
+    on_ranks(3, [&](Communicator& communicator) {
+      Values<float> in(101, 1), out(101, 1);
+      ConstBytes from = bytes_of(std::as_const(in)).first(400);
+      Bytes to = bytes_of(out).first(400);
+      CollectiveOptions options = options_of(Algorithm::automatic, Scheme::hzccl);
+      ReduceOp op = ReduceOp::sum;
+      if (communicator.rank() == 1) {
+        if (bad == 0) to = to.first(396);
+        if (bad == 1) from = bytes_of(std::as_const(in)).subspan(2, 400);
+        if (bad == 2) from = bytes_of(std::as_const(out)).subspan(4, 400);
+        if (bad == 3) options.abs_error = -1;
+        if (bad == 4) op = ReduceOp::none;
+        if (bad == 5) options.sigmas = 0.5;
+      }
+      const Status status = communicator.allreduce(from, to, Dtype::f32, op, options);
+      EXPECT_EQ(status.code(), Code::invalid_argument) << bad;
+      EXPECT_NE(status.message().find("rank 1"), std::string::npos) << status.message();
+    });
+}
+
+// Ranks may start with different profiles: rank 0's holds.
+TEST(Profiles, OfRankZeroHold) {
+  const Watchdog watchdog(100);
+  std::vector<std::thread> threads;
+  for (auto& transport : loopback(3))
+    threads.emplace_back([own = std::move(transport)]() mutable {
+      Profile profile = Profile::unmeasured();
+      profile.between.segment_bytes = 1024u << own->rank() * 5;
+      auto communicator = Communicator::make(std::move(own), profile);
+      ASSERT_TRUE(communicator.ok()) << communicator.status().message();
+      Values<float> values(kCount, 1);
+      EXPECT_TRUE(allreduce(*communicator, values, {}).ok());
+      EXPECT_EQ(values.back(), 3);
+    });
+  for (std::thread& thread : threads) thread.join();
+}
+
+class Environment : public testing::Test {
+ protected:
+  void TearDown() override {
+    for (const char* const name : {"HOMZ_ALGORITHM", "HOMZ_SCHEME", "HOMZ_CODEC"}) unsetenv(name);
+  }
+  // What a call gets that leaves all to it.
+  CallReport report_of(Request request, Status* status = nullptr) {
+    request.abs_error = kBound;
+    const Answers answers = perform_on(3, request);
+    for (const Answer& answer : answers) {
+      EXPECT_EQ(answer.status.ok(), status == nullptr) << answer.status.message();
+      if (status != nullptr) *status = answer.status;
+    }
+    return answers[0].report;
+  }
+  const Request sum{.collective = Collective::allreduce, .count = 1000};
+  const Request gather{.collective = Collective::gather, .count = 1000, .op = ReduceOp::none};
+};
+
+TEST_F(Environment, Overrides) {
+  setenv("HOMZ_ALGORITHM", "rabenseifner", 1);
+  setenv("HOMZ_SCHEME", "ccoll", 1);
+  setenv("HOMZ_CODEC", "cuszp", 1);
+  CallReport report = report_of(sum);
+  EXPECT_EQ(report.algorithm, Algorithm::rabenseifner);
+  EXPECT_EQ(report.scheme, Scheme::ccoll);
+  EXPECT_EQ(report.codec.substr(0, 5), "cuszp");
+  report = report_of(gather);  // which rabenseifner does not suit
+  EXPECT_NE(report.algorithm, Algorithm::rabenseifner);
+  EXPECT_EQ(report.scheme, Scheme::ccoll);
+
+  Request own = sum;  // options say more
+  own.algorithm = Algorithm::ring;
+  own.scheme = Scheme::plain;
+  report = report_of(own);
+  EXPECT_EQ(report.algorithm, Algorithm::ring);
+  EXPECT_EQ(report.scheme, Scheme::plain);
+}
+
+TEST_F(Environment, WithoutMeaning) {
+  for (const char* const name : {"HOMZ_ALGORITHM", "HOMZ_SCHEME", "HOMZ_CODEC"}) {
+    setenv(name, "nonsense", 1);
+    Status status;
+    report_of(sum, &status);
+    EXPECT_EQ(status.code(), Code::invalid_argument);
+    EXPECT_NE(status.message().find(name), std::string::npos) << status.message();
+    unsetenv(name);
+  }
+}
+
+}  // namespace
+}  // namespace homz::test

@@ -1,0 +1,100 @@
+#include "tests/collectives/requests.hpp"
+
+#include <cstdio>
+#include <cstdlib>
+
+namespace homz::test {
+namespace {
+
+std::vector<std::byte> data_of(int rank, std::uint64_t count, Dtype dtype) {
+  return with_dtype(dtype, [&](auto zero) {
+    const auto values = rank_data<decltype(zero)>(rank, count);
+    const ConstBytes bytes = bytes_of(values);
+    return std::vector<std::byte>(bytes.begin(), bytes.end());
+  });
+}
+
+}  // namespace
+
+std::ostream& operator<<(std::ostream& out, const Request& request) {
+  return out << to_string(request.collective) << " " << to_string(request.op) << " of " << request.count
+             << " " << to_string(request.dtype) << ", root " << request.root << ", "
+             << to_string(request.algorithm) << ", " << to_string(request.scheme) << ", bound "
+             << request.abs_error;
+}
+
+Answer perform(Communicator& communicator, const Request& request) {
+  Answer answer;
+  CollectiveOptions options = request.options;
+  options.algorithm = request.algorithm;
+  options.scheme = request.scheme;
+  options.abs_error = request.abs_error;
+  options.report = &answer.report;
+  const auto n = static_cast<std::uint64_t>(communicator.size());
+  const int rank = communicator.rank();
+  const bool is_root = rank == request.root;
+  const std::uint64_t one = request.count, all = n * one;
+  const Dtype dtype = request.dtype;
+  const auto call = [&](std::uint64_t in_count, std::uint64_t out_count, auto&& collective) {
+    const std::vector<std::byte> in = data_of(rank, in_count, dtype);
+    answer.out.resize(out_count * size_of(dtype));
+    answer.status = collective(ConstBytes(in), Bytes(answer.out));
+    return answer;
+  };
+  Communicator& c = communicator;
+  switch (request.collective) {
+    case Collective::allreduce:
+      return call(one, one,
+                  [&](ConstBytes in, Bytes out) { return c.allreduce(in, out, dtype, request.op, options); });
+    case Collective::reduce_scatter:
+      return call(all, one, [&](ConstBytes in, Bytes out) {
+        return c.reduce_scatter_block(in, out, dtype, request.op, options);
+      });
+    case Collective::reduce:
+      return call(one, is_root ? one : 0, [&](ConstBytes in, Bytes out) {
+        return c.reduce(in, out, dtype, request.op, request.root, options);
+      });
+    case Collective::allgather:
+      return call(one, all, [&](ConstBytes in, Bytes out) { return c.allgather(in, out, dtype, options); });
+    case Collective::bcast:
+      answer.out = data_of(rank, one, dtype);
+      answer.status = c.bcast(answer.out, dtype, request.root, options);
+      return answer;
+    case Collective::scatter:
+      return call(is_root ? all : 0, one,
+                  [&](ConstBytes in, Bytes out) { return c.scatter(in, out, dtype, request.root, options); });
+    case Collective::gather:
+      return call(one, is_root ? all : 0,
+                  [&](ConstBytes in, Bytes out) { return c.gather(in, out, dtype, request.root, options); });
+    case Collective::alltoall:
+      return call(all, all, [&](ConstBytes in, Bytes out) { return c.alltoall(in, out, dtype, options); });
+  }
+  return answer;
+}
+
+Answers perform_on(int ranks, const Request& request) {
+  Answers answers(static_cast<std::size_t>(ranks));
+  on_ranks(ranks, [&](Communicator& communicator) {
+    answers[static_cast<std::size_t>(communicator.rank())] = perform(communicator, request);
+  });
+  return answers;
+}
+
+Watchdog::Watchdog(int seconds)
+    : thread_([this, seconds] {
+        std::unique_lock lock(guard_);
+        if (over_.wait_for(lock, std::chrono::seconds(seconds), [&] { return is_over_; })) return;
+        std::fprintf(stderr, "not done after %d s: it hangs\n", seconds);
+        std::abort();
+      }) {}
+
+Watchdog::~Watchdog() {
+  {
+    const std::lock_guard lock(guard_);
+    is_over_ = true;
+  }
+  over_.notify_all();
+  thread_.join();
+}
+
+}  // namespace homz::test

@@ -1,0 +1,58 @@
+// Calls of any collective, as data: what each rank asks for, and what it gets.
+#pragma once
+
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+#include "tests/collectives/ranks.hpp"
+
+namespace homz::test {
+
+inline constexpr Collective kAllCollectives[] = {
+    Collective::allreduce, Collective::reduce_scatter, Collective::reduce, Collective::allgather,
+    Collective::bcast,     Collective::scatter,        Collective::gather, Collective::alltoall};
+
+struct Request {
+  Collective collective = Collective::allreduce;
+  std::uint64_t count = 0;  // of a rank's block; of allreduce, reduce and bcast: of the whole
+  Algorithm algorithm = Algorithm::automatic;
+  Scheme scheme = Scheme::automatic;
+  ReduceOp op = ReduceOp::sum;
+  Dtype dtype = Dtype::f32;
+  int root = 0;
+  double abs_error = 0;
+  CollectiveOptions options = {};  // what the fields above do not say
+};
+
+std::ostream& operator<<(std::ostream& out, const Request& request);
+
+struct Answer {
+  Status status;
+  std::vector<std::byte> out;
+  CallReport report;
+};
+
+// On data that differ from rank to rank, ranks.hpp's.
+Answer perform(Communicator& communicator, const Request& request);
+
+// By rank.
+using Answers = std::vector<Answer>;
+Answers perform_on(int ranks, const Request& request);
+
+// Ends the program if it is not destroyed in time: a hang is a failure like any other, but cannot be caught.
+class Watchdog {
+ public:
+  explicit Watchdog(int seconds);
+  ~Watchdog();
+  Watchdog(const Watchdog&) = delete;
+  Watchdog& operator=(const Watchdog&) = delete;
+
+ private:
+  std::mutex guard_;
+  std::condition_variable over_;
+  bool is_over_ = false;
+  std::thread thread_;
+};
+
+}  // namespace homz::test
