@@ -54,12 +54,13 @@ void print_head(const Settings& settings, int ranks) {
 
 void print_row(const Point& p) {
   fmt::print(
-      "{:>13} {:>13} {:>18} {:>12.1f} {:>6.0f}% {:>12.1f} {:>6.2f}x {:>10.3f} {:>10.3f} {:>12.0f} {:>7.2f} "
+      "{:>13} {:>13} {:>18} {:>12.1f} {:>6.0f}% {:>12.1f} {:>6.2f}x {:>10.3f} {:>10.3f} {:>12} {:>7.2f} "
       "{:>11} "
       "{:>5}\n",
       p.size_bytes, to_string(p.report.scheme), to_string(p.report.algorithm), p.seconds * 1e6,
       100 * (p.most_seconds - p.least_seconds) / p.seconds, p.plain_seconds * 1e6,
-      p.plain_seconds / p.seconds, p.algbw_gbps, p.busbw_gbps, p.wire_bytes_per_rank, p.ratio,
+      p.plain_seconds / p.seconds, p.algbw_gbps, p.busbw_gbps,
+      p.report.algorithm == Algorithm::native ? "-" : fmt::format("{:.0f}", p.wire_bytes_per_rank), p.ratio,
       p.bound > 0 ? fmt::format("{:.3f}", p.max_error / p.bound) : "-", p.identical ? "yes" : "NO");
 }
 
