@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""Collectives with compression against the best uncompressed ones of MPI: python3 collectives.py [options] > table.md
+"""Collectives with compression against the best uncompressed ones of MPI: python3 collectives.py [options]
 
-Runs build/bin/homz-mpi-bench under a launcher, once for each of Open MPI's algorithms (and once as it comes), so that the
-baseline is the fastest of them; in every run candidate and baseline are interleaved. The launcher is a command in which
-{ranks}, {rate} and {mca} are replaced, and which runs what follows it, such as
+Writes a table to --output. For each link rate, collective, number of ranks and size: Open MPI's algorithms are tried with a
+few calls each; then the fastest of them and homz take turns in one run of homz-mpi-bench, for each kind of data. Before
+that, homz-mpi-bench --tune measures the link, as a user would.
+
+The launcher is a command in which {ranks}, {rate}, {mca} and {opt_mca} are replaced, and which runs what follows it:
 
   --launcher 'mpirun -n {ranks} {mca}'
   --launcher 'netns-mpirun -n {ranks} -r {rate} --eager 4194304 {opt_mca} --'     ({opt_mca}: each word behind -o)
@@ -13,18 +15,23 @@ Rates only make sense for launchers that can limit links; they are labels otherw
 import argparse
 import datetime
 import json
+import os
 import shlex
-import statistics
 import subprocess
 import sys
+import tempfile
+from pathlib import Path
 
-# Ids of coll/tuned in Open MPI 4 and 5.
+# Ids of coll/tuned in Open MPI 4 and 5; None: its own choice.
 ALGORITHMS = {
     "allreduce": {"default": None, "recursive doubling": 3, "ring": 4, "segmented ring": 5, "Rabenseifner": 6},
-    "allgather": {"default": None, "Bruck": 2, "recursive doubling": 3, "ring": 4, "neighbour": 5},
-    "bcast": {"default": None, "chain": 2, "pipeline": 3, "binomial": 6},
-    "reduce_scatter": {"default": None},
+    "allgather": {"default": None, "Bruck": 2, "recursive doubling": 3, "ring": 4, "neighbour": 5, "two ranks": 6},
+    "bcast": {"default": None, "chain": 2, "pipeline": 3, "binary tree": 5, "binomial": 6},
+    "reduce_scatter": {"default": None}, "reduce": {"default": None}, "scatter": {"default": None},
+    "gather": {"default": None}, "alltoall": {"default": None},
 }
+HEAD = ["link", "ranks", "collective", "size", "data", "scheme, algorithm", "ms", "spread", "MPI's best, ms", "faster", "ratio",
+        "faster / ratio", "MB sent by a rank", "error / bound", "same bits"]
 
 
 def parse():
@@ -32,77 +39,120 @@ def parse():
     parser.add_argument("--bench", default="build/bin/homz-mpi-bench")
     parser.add_argument("--launcher", default="mpirun -n {ranks} {mca}")
     parser.add_argument("--rates", default="1gbit,100mbit")
-    parser.add_argument("--ranks", default="4")
-    parser.add_argument("--collectives", default="allreduce")
+    parser.add_argument("--cases", default="allreduce:4,allgather:2,bcast:2", help="collective:ranks, ...")
     parser.add_argument("--sizes", default="8MiB,64MiB")
     parser.add_argument("--data", default="smooth,walk")
-    parser.add_argument("--rel", default="1e-3")
+    parser.add_argument("--rel", default="1e-3", help="bound of the result's error, of its range")
     parser.add_argument("--schemes", default="auto")
     parser.add_argument("--algorithms", default="auto")
-    parser.add_argument("--profile", default="")
+    parser.add_argument("--profile", help="of this launcher's links; measured if not given")
     parser.add_argument("--iterations", default="7")
+    parser.add_argument("--tries", default="2", help="calls of each of MPI's algorithms; 0: only its own choice")
+    parser.add_argument("--output", default="benchmarks/results/collectives.md")
+    parser.add_argument("--append", action="store_true", help="to what is in --output")
     return parser.parse_args()
 
 
-def command(options, rate, ranks, collective, algorithm, data):
-    mca = []
-    if algorithm is not None:
-        mca = ["--mca", "coll_tuned_use_dynamic_rules", "1", "--mca", f"coll_tuned_{collective}_algorithm", str(algorithm)]
-    opt_mca = " ".join(f"-o {word}" for word in mca)
-    launcher = options.launcher.format(ranks=ranks, rate=rate, mca=" ".join(mca), opt_mca=opt_mca)
-    words = shlex.split(launcher) + [options.bench, collective, "--size", options.sizes, "--data", data, "--rel", options.rel,
-                                     "--scheme", options.schemes, "--algorithm", options.algorithms,
-                                     "-i", options.iterations, "--json", "--timeout", "300"]
-    return words + (["--profile", options.profile] if options.profile else [])
+class Launcher:
+    def __init__(self, options, rate, ranks):
+        self.options, self.rate, self.ranks, self.profile = options, rate, ranks, options.profile
+
+    def run(self, arguments, collective=None, algorithm=None):
+        mca = []
+        if algorithm is not None:
+            mca = ["--mca", "coll_tuned_use_dynamic_rules", "1", "--mca", f"coll_tuned_{collective}_algorithm", str(algorithm)]
+        text = self.options.launcher.format(ranks=self.ranks, rate=self.rate, mca=" ".join(mca),
+                                            opt_mca=" ".join(f"-o {word}" for word in mca))
+        words = shlex.split(text) + [self.options.bench] + arguments
+        done = subprocess.run(words, capture_output=True, text=True, check=False)
+        for line in done.stdout.splitlines():
+            if line.startswith("{"):
+                return json.loads(line)["results"]  # a broken bound is told in the table
+        if done.returncode != 0:
+            sys.exit(f"{shlex.join(words)}: no results\n{done.stderr[-2000:]}")
+        return []
+
+    def tune(self, folder):
+        if self.profile is None:
+            self.profile = str(Path(folder) / f"{self.rate}-{self.ranks}.json")
+            self.run(["--tune", self.profile])
+
+    def measure(self, collective, algorithm, sizes, data, iterations, candidates):
+        print(f"{self.rate}, {self.ranks} ranks, {collective}, {sizes}, {data}: MPI's {algorithm}", file=sys.stderr, flush=True)
+        return self.run([collective, "--size", sizes, "--data", data, "--rel", self.options.rel, "--profile", self.profile,
+                         "-x", "1", "-i", iterations, "--json", "--timeout", "300", *candidates],
+                        collective, ALGORITHMS[collective][algorithm])
 
 
-def run(words):
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
-    for line in done.stdout.splitlines():
-        if line.startswith("{"):
-            return json.loads(line)["results"]
-    sys.exit(f"{shlex.join(words)}: no results\n{done.stderr[-2000:]}")
+def best_algorithms(launcher, collective):
+    """MPI's fastest algorithm by size."""
+    options = launcher.options
+    if options.tries == "0":
+        return {None: "default"}
+    best = {}
+    for name in ALGORITHMS[collective]:
+        if name in ("two ranks",) and launcher.ranks != "2":
+            continue
+        for result in launcher.measure(collective, name, options.sizes, options.data.split(",")[0], options.tries, []):
+            seconds, _ = best.get(result["size_bytes"], (float("inf"), None))
+            if result["plain_seconds"] < seconds:
+                best[result["size_bytes"]] = (result["plain_seconds"], name)
+    return {size: name for size, (_, name) in best.items()}
 
 
-def measure(options, rate, ranks, collective, data):
-    """Points by (size, number of the combination): medians over the runs, with the fastest baseline of all."""
-    points = {}
-    for name, algorithm in ALGORITHMS[collective].items():
-        print(f"{rate}, {ranks} ranks, {collective}, {data}: MPI's {name}", file=sys.stderr)
-        seen = {}
-        for result in run(command(options, rate, ranks, collective, algorithm, data)):
-            key = (result["size_bytes"], seen.setdefault(result["size_bytes"], 0))
-            seen[result["size_bytes"]] += 1
-            points.setdefault(key, []).append((result["plain_seconds"], name, result))
-    return points
+def size_text(size):
+    for unit, name in ((2**20, "MiB"), (2**10, "KiB")):
+        if size >= unit:
+            return f"{size / unit:g} {name}"
+    return f"{size} B"
 
 
-def row(rate, ranks, data, runs):
-    plain, name, _ = min(runs, key=lambda r: r[0])
-    result = sorted((r[2] for r in runs), key=lambda r: r["seconds"])[len(runs) // 2]
-    seconds = statistics.median(r[2]["seconds"] for r in runs)
-    ratio = result["ratio"]
-    error = max(r[2]["max_error"] / r[2]["bound"] if r[2]["bound"] else 0 for r in runs)
-    same = all(r[2]["identical"] for r in runs)
-    how = "uncompressed, " + result["algorithm"] if result["scheme"] == "plain" else f"{result['scheme']}, {result['algorithm']}"
-    return (f"| {rate} | {ranks} | {result['collective']} | {result['size_bytes'] / 2**20:g} | {data} | {how} | {seconds * 1e3:.1f} | "
-            f"{plain * 1e3:.1f} ({name}) | {plain / seconds:.2f} | {ratio:.2f} | {plain / seconds / ratio:.2f} | {error:.3f} | "
-            f"{'yes' if same else 'NO'} |")
+def row(rate, data, algorithm, result):
+    gain = result["plain_seconds"] / result["seconds"]
+    is_native = result["algorithm"] == "native"
+    how = f"{result['scheme'].replace('plain', 'not compressed')}, {result['algorithm']}"
+    spread = (result["most_seconds"] - result["least_seconds"]) / result["seconds"]
+    return [rate, result["ranks"], result["collective"], size_text(result["size_bytes"]), data, how,
+            f"{result['seconds'] * 1e3:.4g}", f"{spread * 100:.0f} %", f"{result['plain_seconds'] * 1e3:.4g} ({algorithm})",
+            f"{gain:.2f}", f"{result['ratio']:.2f}", f"{gain / result['ratio']:.2f}",
+            "-" if is_native else f"{result['wire_bytes_per_rank'] / 1e6:.4g}",
+            f"{result['max_error'] / result['bound']:.3f}" if result["bound"] else "-", "yes" if result["identical"] else "NO"]
+
+
+def rows(launcher, collective):
+    options = launcher.options
+    candidates = ["--scheme", options.schemes, "--algorithm", options.algorithms]
+    best = best_algorithms(launcher, collective)
+    for data in options.data.split(","):
+        found = []
+        for name in sorted(set(best.values())):
+            sizes = ",".join(str(size) for size, of_size in best.items() if of_size == name and size is not None)
+            results = launcher.measure(collective, name, sizes or options.sizes, data, options.iterations, candidates)
+            found += [(result, name) for result in results]
+        for result, name in sorted(found, key=lambda pair: pair[0]["size_bytes"]):
+            yield row(launcher.rate, data, name, result)
+
+
+def line(cells):
+    return "| " + " | ".join(str(cell) for cell in cells) + " |\n"
 
 
 def main():
     options = parse()
-    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False).stdout.strip()
-    print(f"Collectives, commit {commit}, {datetime.date.today()}, {options.rel} of the result's range\n")
-    print("| link | ranks | collective | MiB | data | scheme, algorithm | ms | MPI's best, ms | faster | ratio | faster / ratio "
-          "| error / bound | same bits |")
-    print("|---|---|---|---|---|---|---|---|---|---|---|---|---|")
-    for rate in options.rates.split(","):
-        for ranks in options.ranks.split(","):
-            for collective in options.collectives.split(","):
-                for data in options.data.split(","):
-                    for _, runs in sorted(measure(options, rate, ranks, collective, data).items()):
-                        print(row(rate, ranks, data, runs), flush=True)
+    commit = subprocess.run(["git", "describe", "--always", "--dirty"], capture_output=True, text=True, check=False).stdout
+    words = [Path(word).name if word == sys.argv[0] else word for word in sys.argv if word != "--append"]
+    with open(options.output, "a" if options.append else "w", encoding="utf-8") as out:
+        out.write(("\n" if options.append else "") + f"Commit {commit.strip()}, {datetime.date.today()}, {os.cpu_count()} cores, "
+                  f"load {os.getloadavg()[0]:.1f} at the start, `{shlex.join(words)}`\n\n")
+        out.write(line(HEAD) + line(["---"] * len(HEAD)))
+        with tempfile.TemporaryDirectory() as folder:
+            for rate in options.rates.split(","):
+                for collective, ranks in (case.split(":") for case in options.cases.split(",")):
+                    launcher = Launcher(options, rate, ranks)
+                    launcher.tune(folder)
+                    for cells in rows(launcher, collective):
+                        out.write(line(cells))
+                        out.flush()
 
 
 if __name__ == "__main__":

@@ -2,8 +2,10 @@
 include(CMakePackageConfigHelpers)
 
 set(libraries homz_core homz_codecs homz_homomorphic homz_collectives)
-if(TARGET homz_mpi)
+set(collectives_headers communicator loopback profile request transport tune)
+if(HOMZ_MPI)
   list(APPEND libraries homz_mpi)
+  list(APPEND collectives_headers mpi)
 endif()
 install(TARGETS ${libraries} EXPORT homz
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
@@ -11,7 +13,7 @@ install(DIRECTORY core DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/homz FILES_MATCHI
 install(FILES codecs/builtin.hpp DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/homz/codecs)
 install(FILES homomorphic/arithmetic.hpp homomorphic/codec_arithmetic.hpp homomorphic/moments.hpp
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/homz/homomorphic)
-foreach(header communicator loopback mpi profile request transport)
+foreach(header IN LISTS collectives_headers)
   install(FILES collectives/${header}.hpp DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/homz/collectives)
 endforeach()
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})

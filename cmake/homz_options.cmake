@@ -23,6 +23,14 @@ if(HOMZ_CUDA)
   find_package(CUDAToolkit 12 REQUIRED)
 endif()
 
+# MPI is optional, too. Its C++ interface of old is not wanted.
+set(MPI_CXX_SKIP_MPICXX ON)
+find_package(MPI QUIET COMPONENTS CXX)
+option(HOMZ_MPI "Build the transport over MPI (needs MPI)" ${MPI_CXX_FOUND})
+if(HOMZ_MPI AND NOT MPI_CXX_FOUND)
+  find_package(MPI 3.0 REQUIRED COMPONENTS CXX)  # says what is missing
+endif()
+
 if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "Release, Debug, ..." FORCE)
 endif()

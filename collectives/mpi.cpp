@@ -4,7 +4,9 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <functional>
 #include <limits>
+#include <mutex>
 #include <vector>
 
 #include "collectives/operate.hpp"
@@ -12,7 +14,7 @@
 namespace homz {
 namespace {
 
-Status failed(const char* what, int error) {
+Status failed(std::string_view what, int error) {
   char text[MPI_MAX_ERROR_STRING];
   int length = 0;
   if (MPI_Error_string(error, text, &length) != MPI_SUCCESS) length = 0;
@@ -20,7 +22,7 @@ Status failed(const char* what, int error) {
                                       std::string(text, static_cast<std::size_t>(length))));
 }
 
-Status checked(const char* what, int error) {
+Status checked(std::string_view what, int error) {
   return error == MPI_SUCCESS ? Status() : failed(what, error);
 }
 
@@ -39,6 +41,13 @@ MPI_Op op_of(ReduceOp op) {
     default:
       return MPI_SUM;
   }
+}
+
+// Whether a part begins within the whole: calls in place say so by their addresses.
+bool lies_in(ConstBytes part, ConstBytes whole) {
+  const std::less<> before;
+  return !part.empty() && !before(part.data(), whole.data()) &&
+         before(part.data(), whole.data() + whole.size());
 }
 
 // The node of each rank, numbered by first appearance.
@@ -114,18 +123,16 @@ class Mpi final : public Transport {
                                    statuses_.data());
     if (error != MPI_SUCCESS && error != MPI_ERR_IN_STATUS) return failed("MPI_Testsome", error);
     if (count == MPI_UNDEFINED || count == 0) return Status();
-    for (int i = 0; i < count; ++i) {
-      const MPI_Status& status = statuses_[static_cast<std::size_t>(i)];
-      if (error == MPI_ERR_IN_STATUS && status.MPI_ERROR != MPI_SUCCESS)
-        return failed("message", status.MPI_ERROR);
-      int bytes = 0;
-      MPI_Get_count(&status, MPI_BYTE, &bytes);
-      Pending* const pending = pendings_[static_cast<std::size_t>(done_[static_cast<std::size_t>(i)])];
-      if (pending != nullptr)
-        *pending = {true, static_cast<std::uint64_t>(std::max(0, bytes)), status.MPI_SOURCE};
+    Status first;
+    for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) {
+      const auto which = static_cast<std::size_t>(done_[i]);
+      if (error == MPI_SUCCESS || statuses_[i].MPI_ERROR == MPI_SUCCESS)
+        mark_done(which, statuses_[i]);
+      else if (first.ok() && pendings_[which] != nullptr)
+        first = failed(owners_[which] ? "sending" : "receiving", statuses_[i].MPI_ERROR);
     }
     drop_done();
-    return Status();
+    return first;
   }
 
   void yield() override { sched_yield(); }
@@ -138,6 +145,11 @@ class Mpi final : public Transport {
   }
 
   Result<std::unique_ptr<Transport>> group(std::span<const int> ranks) override {
+    for (const int r : ranks)
+      if (r < 0 || r >= size())
+        return Status(Code::invalid_argument, fmt::format("a group with rank {} of {}", r, size()));
+    if (std::ranges::find(ranks, rank_) == ranks.end())
+      return Status(Code::invalid_argument, "a group of ranks without this one");
     MPI_Group all = MPI_GROUP_NULL, some = MPI_GROUP_NULL;
     MPI_Comm comm = MPI_COMM_NULL;
     HOMZ_TRY(checked("MPI_Comm_group", MPI_Comm_group(comm_, &all)));
@@ -148,7 +160,6 @@ class Mpi final : public Transport {
     if (some != MPI_GROUP_NULL) MPI_Group_free(&some);
     MPI_Group_free(&all);
     HOMZ_TRY(status);
-    if (comm == MPI_COMM_NULL) return Status(Code::invalid_argument, "a group of ranks without this one");
     MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
     std::vector<int> nodes;
     for (const int r : ranks) nodes.push_back(nodes_[static_cast<std::size_t>(r)]);
@@ -160,6 +171,11 @@ class Mpi final : public Transport {
                 std::uint64_t count, int root) override;
 
  private:
+  Status native_vector(Collective collective, ReduceOp op, Dtype dtype, ConstBytes in, Bytes out,
+                       std::uint64_t count, int root);
+  Status native_blocks(Collective collective, ReduceOp op, Dtype dtype, ConstBytes in, Bytes out,
+                       std::uint64_t count, int root);
+
   static constexpr int kGroupTag = 32766;
   static inline const std::shared_ptr<const void> kSomebody = std::make_shared<int>(0);  // sends have owners
 
@@ -169,8 +185,16 @@ class Mpi final : public Transport {
     owners_.push_back(std::move(owner));
   }
 
-  // Receives can be cancelled. Sends cannot, everywhere: they stay, with their bytes, until MPI is done with
-  // them.
+  void mark_done(std::size_t i, const MPI_Status& status) {
+    if (pendings_[i] == nullptr) return;
+    int bytes = 0;
+    if (!owners_[i]) MPI_Get_count(&status, MPI_BYTE, &bytes);
+    *pendings_[i] = {true, static_cast<std::uint64_t>(std::max(0, bytes)),
+                     owners_[i] ? -1 : status.MPI_SOURCE};
+  }
+
+  // Receives can be cancelled; MPI promises that the wait is short. Sends cannot, everywhere: they stay, with
+  // their bytes, until MPI is done with them.
   void give_up(std::size_t i) {
     MPI_Request& request = requests_[i];
     pendings_[i] = nullptr;
@@ -183,8 +207,10 @@ class Mpi final : public Transport {
   // A send that nobody will receive, of a transport that ends: its bytes are kept for ever.
   void forget(std::size_t i) {
     static auto* const kept = new std::vector<std::shared_ptr<const void>>;
+    static std::mutex guard;
     if (requests_[i] == MPI_REQUEST_NULL) return;
     MPI_Request_free(&requests_[i]);
+    const std::lock_guard lock(guard);
     kept->push_back(std::move(owners_[i]));
   }
 
@@ -212,84 +238,102 @@ class Mpi final : public Transport {
   std::vector<MPI_Status> statuses_;
 };
 
-// Reductions and bcast go in stretches, so any count will do; what has blocks a rank must fit MPI's int.
+// Whole vectors: any count, in stretches whose bytes implementations can count. A root's input in place is
+// copied first: MPICH 4.0 reduces in place to rank 0 only.
+Status Mpi::native_vector(Collective collective, ReduceOp op, Dtype dtype, ConstBytes in, Bytes out,
+                          std::uint64_t count, int root) {
+  const bool is_reduce = collective == Collective::reduce;
+  const std::uint64_t stretch = std::uint64_t{1} << (is_reduce ? 22 : 27);
+  const bool in_place = lies_in(in, out), gives_result = !is_reduce || rank_ == root;
+  std::vector<std::byte> copy;
+  std::uint64_t done = 0;
+  do {
+    const auto some = static_cast<int>(std::min(stretch, count - done));
+    const std::uint64_t first = done * size_of(dtype);
+    const void* from = in.data() + first;
+    void* const to = gives_result ? out.data() + first : nullptr;
+    int error = MPI_SUCCESS;
+    if (collective == Collective::bcast) {
+      error = MPI_Bcast(to, some, type_of(dtype), root, comm_);
+    } else if (collective == Collective::allreduce) {
+      error = MPI_Allreduce(in_place ? MPI_IN_PLACE : from, to, some, type_of(dtype), op_of(op), comm_);
+    } else {
+      if (in_place && gives_result) {
+        const ConstBytes own = in.subspan(first, static_cast<std::uint64_t>(some) * size_of(dtype));
+        copy.assign(own.begin(), own.end());
+        from = copy.data();
+      }
+      error = MPI_Reduce(from, to, some, type_of(dtype), op_of(op), root, comm_);
+    }
+    HOMZ_TRY(checked(to_string(collective), error));
+    done += static_cast<std::uint64_t>(some);
+  } while (done < count);
+  return Status();
+}
+
+// A block for or from each rank: as many values as MPI counts.
+Status Mpi::native_blocks(Collective collective, ReduceOp op, Dtype dtype, ConstBytes in, Bytes out,
+                          std::uint64_t count, int root) {
+  if (count > static_cast<std::uint64_t>(std::numeric_limits<int>::max() / size()))
+    return Status(Code::unsupported, fmt::format("{} values for each of {} ranks are more than MPI's own {} "
+                                                 "counts: leave the algorithm open, or choose another",
+                                                 count, size(), to_string(collective)));
+  const MPI_Datatype type = type_of(dtype);
+  const auto some = static_cast<int>(count);
+  const bool is_root = rank_ == root;
+  const void* const from = lies_in(in, out) ? MPI_IN_PLACE : static_cast<const void*>(in.data());
+  void* const to = is_root && lies_in(out, in) ? MPI_IN_PLACE : static_cast<void*>(out.data());
+  switch (collective) {
+    case Collective::reduce_scatter:
+      return checked("reduce_scatter",
+                     MPI_Reduce_scatter_block(from, out.data(), some, type, op_of(op), comm_));
+    case Collective::allgather:
+      return checked("allgather", MPI_Allgather(from, some, type, out.data(), some, type, comm_));
+    case Collective::gather:
+      return checked("gather",
+                     MPI_Gather(is_root ? from : in.data(), some, type, out.data(), some, type, root, comm_));
+    case Collective::scatter:
+      return checked("scatter", MPI_Scatter(in.data(), some, type, to, some, type, root, comm_));
+    default:
+      return checked("alltoall", MPI_Alltoall(from, some, type, out.data(), some, type, comm_));
+  }
+}
+
 Status Mpi::native(Collective collective, ReduceOp op, Dtype dtype, ConstBytes in, Bytes out,
                    std::uint64_t count, int root) {
-  constexpr std::uint64_t kMost = std::numeric_limits<int>::max();
-  const std::uint64_t size = size_of(dtype);
-  const MPI_Datatype type = type_of(dtype);
-  const bool in_place = in.data() == out.data() && !in.empty();
-  const void* const from = in_place ? MPI_IN_PLACE : in.data();
-  const auto goes_on = [&](std::uint64_t done) { return done < count || (count == 0 && done == 0); };
-  if (collective == Collective::allreduce || collective == Collective::reduce ||
-      collective == Collective::bcast) {
-    for (std::uint64_t done = 0; goes_on(done); done += kMost) {
-      const int some = static_cast<int>(std::min(kMost, count - done));
-      const void* const source = in_place ? MPI_IN_PLACE : static_cast<const void*>(in.data() + done * size);
-      std::byte* const to = out.data() == nullptr ? nullptr : out.data() + done * size;
-      int error = MPI_SUCCESS;
-      if (collective == Collective::bcast)
-        error = MPI_Bcast(to, some, type, root, comm_);
-      else if (collective == Collective::allreduce)
-        error = MPI_Allreduce(source, to, some, type, op_of(op), comm_);
-      else
-        error = MPI_Reduce(source, to, some, type, op_of(op), root, comm_);
-      HOMZ_TRY(checked("MPI collective", error));
-    }
-  } else {
-    if (count > kMost)
-      return Status(Code::unsupported,
-                    fmt::format("{} values a rank in MPI's own {}", count, to_string(collective)));
-    const int some = static_cast<int>(count);
-    const bool is_root = rank_ == root;
-    const bool own_in_place = !in.empty() && in.data() >= out.data() && in.data() < out.data() + out.size();
-    const void* const own = own_in_place ? MPI_IN_PLACE : static_cast<const void*>(in.data());
-    int error = MPI_SUCCESS;
-    switch (collective) {
-      case Collective::reduce_scatter:
-        error = MPI_Reduce_scatter_block(from, out.data(), some, type, op_of(op), comm_);
-        break;
-      case Collective::allgather:
-        error = MPI_Allgather(own, some, type, out.data(), some, type, comm_);
-        break;
-      case Collective::gather:
-        error = MPI_Gather(is_root ? own : in.data(), some, type, out.data(), some, type, root, comm_);
-        break;
-      case Collective::scatter: {
-        const bool keeps = is_root && out.data() >= in.data() && out.data() < in.data() + in.size();
-        error = MPI_Scatter(in.data(), some, type, keeps ? MPI_IN_PLACE : static_cast<void*>(out.data()),
-                            some, type, root, comm_);
-        break;
-      }
-      default:
-        error = MPI_Alltoall(from, some, type, out.data(), some, type, comm_);
-    }
-    HOMZ_TRY(checked("MPI collective", error));
-  }
-  if (op == ReduceOp::average && !out.empty()) divide(dtype, out, this->size());
+  const bool is_vector = collective == Collective::allreduce || collective == Collective::reduce ||
+                         collective == Collective::bcast;
+  HOMZ_TRY(is_vector ? native_vector(collective, op, dtype, in, out, count, root)
+                     : native_blocks(collective, op, dtype, in, out, count, root));
+  const bool has_result = collective != Collective::reduce || rank_ == root;
+  if (op == ReduceOp::average && has_result && !out.empty()) divide(dtype, out, size());
   return Status();
 }
 
 }  // namespace
 
 Result<std::unique_ptr<Transport>> mpi_transport(MPI_Comm communicator) {
-  int is_initialized = 0, is_inter = 0;
-  MPI_Initialized(&is_initialized);
-  if (is_initialized == 0)
-    return Status(Code::invalid_argument, "MPI is not initialised: call MPI_Init first");
-  if (communicator == MPI_COMM_NULL) return Status(Code::invalid_argument, "MPI_COMM_NULL has no ranks");
-  HOMZ_TRY(checked("MPI_Comm_test_inter", MPI_Comm_test_inter(communicator, &is_inter)));
-  if (is_inter != 0)
-    return Status(Code::unsupported, "intercommunicators: merge it first (MPI_Intercomm_merge)");
-  MPI_Comm own = MPI_COMM_NULL;
-  HOMZ_TRY(checked("MPI_Comm_dup", MPI_Comm_dup(communicator, &own)));
-  MPI_Comm_set_errhandler(own, MPI_ERRORS_RETURN);
-  auto nodes = nodes_of(own);
-  if (!nodes.ok()) {
-    MPI_Comm_free(&own);
-    return nodes.status();
-  }
-  return std::unique_ptr<Transport>(new Mpi(own, std::move(*nodes)));
+  return no_throw([&]() -> Result<std::unique_ptr<Transport>> {
+    int is_initialized = 0, is_finalized = 0, is_inter = 0;
+    MPI_Initialized(&is_initialized);
+    if (is_initialized == 0)
+      return Status(Code::invalid_argument, "MPI is not initialised: call MPI_Init first");
+    MPI_Finalized(&is_finalized);
+    if (is_finalized != 0) return Status(Code::invalid_argument, "MPI is finalised: make transports before");
+    if (communicator == MPI_COMM_NULL) return Status(Code::invalid_argument, "MPI_COMM_NULL has no ranks");
+    HOMZ_TRY(checked("MPI_Comm_test_inter", MPI_Comm_test_inter(communicator, &is_inter)));
+    if (is_inter != 0)
+      return Status(Code::unsupported, "an intercommunicator: merge it first (MPI_Intercomm_merge)");
+    MPI_Comm own = MPI_COMM_NULL;
+    HOMZ_TRY(checked("MPI_Comm_dup", MPI_Comm_dup(communicator, &own)));
+    MPI_Comm_set_errhandler(own, MPI_ERRORS_RETURN);
+    auto nodes = nodes_of(own);
+    if (!nodes.ok()) {
+      MPI_Comm_free(&own);
+      return nodes.status();
+    }
+    return std::unique_ptr<Transport>(new Mpi(own, std::move(*nodes)));
+  });
 }
 
 }  // namespace homz

@@ -47,18 +47,21 @@ Json json_of(const Settings& settings, const Point& point) {
 void print_head(const Settings& settings, int ranks) {
   fmt::print("# homz {}, {} ranks, {} of {}, data {}\n", to_string(settings.collective), ranks,
              to_string(settings.op), to_string(settings.dtype), settings.data);
-  fmt::print("# {:>11} {:>13} {:>18} {:>12} {:>12} {:>7} {:>10} {:>10} {:>12} {:>7} {:>10} {:>5}\n", "size",
-             "scheme", "algorithm", "time us", "plain us", "faster", "algbw GB/s", "busbw GB/s",
-             "wire B/rank", "ratio", "error/bound", "same");
+  fmt::print("# {:>11} {:>13} {:>18} {:>12} {:>7} {:>12} {:>7} {:>10} {:>10} {:>12} {:>7} {:>11} {:>5}\n",
+             "size", "scheme", "algorithm", "time us", "spread", "plain us", "faster", "algbw GB/s",
+             "busbw GB/s", "wire B/rank", "ratio", "error/bound", "same");
 }
 
 void print_row(const Point& p) {
   fmt::print(
-      "{:>13} {:>13} {:>18} {:>12.1f} {:>12.1f} {:>6.2f}x {:>10.3f} {:>10.3f} {:>12.0f} {:>7.2f} {:>10} "
+      "{:>13} {:>13} {:>18} {:>12.1f} {:>6.0f}% {:>12.1f} {:>6.2f}x {:>10.3f} {:>10.3f} {:>12} {:>7.2f} "
+      "{:>11} "
       "{:>5}\n",
       p.size_bytes, to_string(p.report.scheme), to_string(p.report.algorithm), p.seconds * 1e6,
-      p.plain_seconds * 1e6, p.plain_seconds / p.seconds, p.algbw_gbps, p.busbw_gbps, p.wire_bytes_per_rank,
-      p.ratio, p.bound > 0 ? fmt::format("{:.3f}", p.max_error / p.bound) : "-", p.identical ? "yes" : "NO");
+      100 * (p.most_seconds - p.least_seconds) / p.seconds, p.plain_seconds * 1e6,
+      p.plain_seconds / p.seconds, p.algbw_gbps, p.busbw_gbps,
+      p.report.algorithm == Algorithm::native ? "-" : fmt::format("{:.0f}", p.wire_bytes_per_rank), p.ratio,
+      p.bound > 0 ? fmt::format("{:.3f}", p.max_error / p.bound) : "-", p.identical ? "yes" : "NO");
 }
 
 Result<Profile> read_profile(const std::string& name) {
@@ -80,13 +83,14 @@ Status tune_into(const std::string& name, int rank) {
   return Status();
 }
 
-// The exit status; *said: what rank 0 has printed of results.
+// The exit status.
 Result<int> run(const Settings& settings, int rank) {
   if (!settings.tune.empty()) {
     HOMZ_TRY(tune_into(settings.tune, rank));
     return 0;
   }
   HOMZ_ASSIGN(const Profile profile, read_profile(settings.profile));
+  HOMZ_ASSIGN(const auto plain, mpi_transport(MPI_COMM_WORLD));
   HOMZ_ASSIGN(auto transport, mpi_transport(MPI_COMM_WORLD));
   HOMZ_ASSIGN(Communicator communicator, Communicator::make(std::move(transport), profile));
   const bool speaks = rank == 0;
@@ -94,7 +98,7 @@ Result<int> run(const Settings& settings, int rank) {
   Json results = Json::array();
   bool is_sound = true;
   for (const std::uint64_t size : settings.sizes) {
-    HOMZ_ASSIGN(const std::vector<Point> points, measure(communicator, settings, size));
+    HOMZ_ASSIGN(const std::vector<Point> points, measure(communicator, *plain, settings, size));
     for (const Point& point : points) {
       is_sound &= point.identical && point.keeps_bound();
       if (speaks && settings.json) results.push_back(json_of(settings, point));
@@ -103,6 +107,26 @@ Result<int> run(const Settings& settings, int rank) {
   }
   if (speaks && settings.json) fmt::print("{}\n", Json{{"results", results}}.dump());
   return is_sound ? 0 : kBroken;
+}
+
+// Waits a while for the others, if all have come to this: then one message is enough, and no rank hangs.
+bool all_have_failed() {
+  MPI_Request request = MPI_REQUEST_NULL;
+  int is_done = 0;
+  MPI_Ibarrier(MPI_COMM_WORLD, &request);
+  for (const double until = MPI_Wtime() + 2; is_done == 0 && MPI_Wtime() < until;)
+    MPI_Test(&request, &is_done, MPI_STATUS_IGNORE);
+  return is_done != 0;
+}
+
+int tell(const Status& failure, int rank) {
+  const bool all = all_have_failed();
+  if (!all || rank == 0)
+    fmt::print(stderr, "homz-mpi-bench: {}{}\n", all ? "" : fmt::format("rank {}: ", rank),
+               failure.message());
+  std::fflush(stderr);
+  if (!all) MPI_Abort(MPI_COMM_WORLD, kFailed);
+  return failure.code() == Code::invalid_argument ? kUsage : kFailed;
 }
 
 }  // namespace
@@ -120,13 +144,7 @@ int main(int argc, char** argv) {
     return usage->status;
   }
   const auto status = run(settings, rank);
-  if (status.ok()) {
-    MPI_Finalize();
-    return *status;
-  }
-  // All ranks fail alike; what one cannot know (a file of its own) may leave others waiting.
-  fmt::print(stderr, "homz-mpi-bench: rank {}: {}\n", rank, status.status().message());
-  std::fflush(stderr);
-  MPI_Abort(MPI_COMM_WORLD, kFailed);
-  return kFailed;
+  const int exit_status = status.ok() ? *status : tell(status.status(), rank);
+  MPI_Finalize();
+  return exit_status;
 }

@@ -13,6 +13,7 @@ namespace {
 
 struct Trial {
   CollectiveOptions options;
+  bool is_baseline = false;  // MPI's own are then called as they are, without an agreement
   std::vector<double> seconds;
   CallReport report;
 };
@@ -54,15 +55,24 @@ Status call(Communicator& communicator, const Settings& settings, Buffers& buffe
   }
 }
 
+Status call_native(Transport& transport, const Settings& settings, Buffers& buffers, CallReport& report) {
+  report.algorithm = Algorithm::native;
+  const ConstBytes in = settings.collective == Collective::bcast ? buffers.out : buffers.in;
+  return transport.native(settings.collective, settings.op, settings.dtype, in, buffers.out, buffers.count,
+                          0);
+}
+
 // Seconds until the last rank is done.
-Result<double> time_once(Communicator& communicator, const Settings& settings, Buffers& buffers,
-                         Trial& trial) {
+Result<double> time_once(Communicator& communicator, Transport& transport, const Settings& settings,
+                         Buffers& buffers, Trial& trial) {
   if (settings.collective == Collective::bcast) buffers.out = buffers.in;  // it is changed by the call
   CollectiveOptions options = trial.options;
   options.report = &trial.report;
+  const bool is_mpi = trial.is_baseline && options.algorithm == Algorithm::native;
   MPI_Barrier(MPI_COMM_WORLD);
   const double start = MPI_Wtime();
-  HOMZ_TRY(call(communicator, settings, buffers, options));
+  HOMZ_TRY(is_mpi ? call_native(transport, settings, buffers, trial.report)
+                  : call(communicator, settings, buffers, options));
   double own = MPI_Wtime() - start, most = 0;
   MPI_Allreduce(&own, &most, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
   return most;
@@ -70,7 +80,7 @@ Result<double> time_once(Communicator& communicator, const Settings& settings, B
 
 double median(std::vector<double> values) {
   std::ranges::sort(values);
-  return values[values.size() / 2];
+  return (values[values.size() / 2] + values[(values.size() - 1) / 2]) / 2;
 }
 
 double over_ranks(double own, MPI_Op op) {
@@ -97,11 +107,18 @@ std::vector<Trial> plain_trials_of(const Settings& settings) {
   std::vector<Trial> trials;
   for (const Algorithm algorithm : settings.plain) {
     Trial& trial = trials.emplace_back();
+    trial.is_baseline = true;
     trial.options.algorithm = algorithm;
     trial.options.scheme = Scheme::plain;
     trial.options.timeout_seconds = settings.options.timeout_seconds;
   }
   return trials;
+}
+
+// In units of the data; 0: nothing may be lost.
+double bound_of(const Settings& settings, double range) {
+  if (!settings.bound) return 0;
+  return settings.bound->mode == BoundMode::relative ? settings.bound->value * range : settings.bound->value;
 }
 
 Point point_of(const Settings& settings, const Trial& trial, std::uint64_t size, double bound) {
@@ -117,49 +134,40 @@ Point point_of(const Settings& settings, const Trial& trial, std::uint64_t size,
   point.wire_bytes_per_rank = over_ranks(static_cast<double>(trial.report.sent_bytes), MPI_MAX);
   const double raw = over_ranks(static_cast<double>(trial.report.raw_bytes), MPI_SUM);
   const double sent = over_ranks(static_cast<double>(trial.report.sent_bytes), MPI_SUM);
-  point.ratio = sent > 0 && raw > 0 ? raw / sent : 1;
+  const bool is_mpi = trial.report.algorithm == Algorithm::native;  // what MPI sends, it does not tell
+  point.ratio = sent > 0 && raw > 0 && !is_mpi ? raw / sent : 1;
   point.bound = trial.report.scheme == Scheme::plain ? 0 : bound;
   return point;
 }
 
 }  // namespace
 
-Result<std::vector<Point>> measure(Communicator& communicator, const Settings& settings, std::uint64_t size) {
-  std::uint64_t count = 0;
-  Buffers buffers = make_buffers(settings, size, &count);
+Result<std::vector<Point>> measure(Communicator& communicator, Transport& transport, const Settings& settings,
+                                   std::uint64_t size) {
+  Buffers buffers = make_buffers(settings, size);
   HOMZ_TRY(fill(settings, communicator.rank(), buffers.in));
-  double bound = 0;
-  if (settings.bound) {
-    const Range range = range_of_result(settings, buffers);
-    bound = settings.bound->mode == BoundMode::relative ? settings.bound->value * (range.max - range.min)
-                                                        : settings.bound->value;
-  }
+  HOMZ_ASSIGN(const Reference reference, Reference::make(transport, settings, buffers));
+  const double bound = bound_of(settings, reference.range());
   std::vector<Trial> trials = trials_of(settings, bound), plain = plain_trials_of(settings);
-  std::vector<double> errors(trials.size(), 0);
-  std::vector<char> identical(trials.size(), 1);
-  std::vector<std::byte> moved;
-  for (unsigned i = 0; i < settings.warmup + settings.iterations; ++i) {
-    const bool counts = i >= settings.warmup;
-    for (Trial& trial : plain) {
-      HOMZ_ASSIGN(const double seconds, time_once(communicator, settings, buffers, trial));
-      if (counts) trial.seconds.push_back(seconds);
-    }
-    const bool is_last = i + 1 == settings.warmup + settings.iterations;
-    if (is_last) moved = buffers.out;
+  std::vector<Point> points(trials.size());
+  const unsigned rounds = settings.warmup + settings.iterations;
+  for (unsigned round = 0; round < rounds; ++round) {
+    const auto run = [&](Trial& trial) -> Status {
+      HOMZ_ASSIGN(const double seconds, time_once(communicator, transport, settings, buffers, trial));
+      if (round >= settings.warmup) trial.seconds.push_back(seconds);
+      return Status();
+    };
+    for (Trial& trial : plain) HOMZ_TRY(run(trial));
     for (std::size_t t = 0; t < trials.size(); ++t) {
-      HOMZ_ASSIGN(const double seconds, time_once(communicator, settings, buffers, trials[t]));
-      if (counts) trials[t].seconds.push_back(seconds);
-      if (!is_last) continue;
-      errors[t] = largest_error(settings, buffers, moved);
-      identical[t] = is_identical(settings, buffers.out) ? 1 : 0;
+      HOMZ_TRY(run(trials[t]));
+      if (round + 1 < rounds) continue;
+      points[t] = point_of(settings, trials[t], size, bound);
+      points[t].max_error = reference.largest_error(buffers.out);
+      points[t].identical = is_identical(settings, buffers.out);
     }
   }
-  std::vector<Point> points;
-  for (std::size_t t = 0; t < trials.size(); ++t) {
-    Point& point = points.emplace_back(point_of(settings, trials[t], size, bound));
-    point.max_error = errors[t];
-    point.identical = identical[t] != 0;
-    const auto best = std::ranges::min_element(plain, {}, [](const Trial& p) { return median(p.seconds); });
+  const auto best = std::ranges::min_element(plain, {}, [](const Trial& p) { return median(p.seconds); });
+  for (Point& point : points) {
     point.plain_seconds = median(best->seconds);
     point.plain = to_string(best->report.algorithm);
   }

@@ -22,7 +22,8 @@ struct Point {
   bool keeps_bound() const { return bound == 0 || max_error <= bound; }
 };
 
-// On all ranks; the points are complete on all.
-Result<std::vector<Point>> measure(Communicator& communicator, const Settings& settings, std::uint64_t size);
+// On all ranks; the points are complete on all. `transport` has MPI's own collectives.
+Result<std::vector<Point>> measure(Communicator& communicator, Transport& transport, const Settings& settings,
+                                   std::uint64_t size);
 
 }  // namespace homz::mpi_bench

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <limits>
+#include <type_traits>
 
 #include "core/checksum.hpp"
 
@@ -30,104 +30,90 @@ MPI_Op op_of(ReduceOp op) {
                                 : MPI_SUM;
 }
 
-// Calls f(first, exact values) for the reduced vector, stretch by stretch, on all ranks.
-template <class T, class F>
-void for_each_stretch(const Settings& settings, const std::vector<std::byte>& in, F&& f) {
-  const std::uint64_t count = in.size() / sizeof(T);
-  std::vector<long double> own, all;
-  for (std::uint64_t first = 0; first < count; first += kStretch) {
-    const std::uint64_t some = std::min(kStretch, count - first);
-    own.resize(some);
-    all.resize(some);
-    for (std::uint64_t i = 0; i < some; ++i) {
-      T value;
-      std::memcpy(&value, in.data() + (first + i) * sizeof(T), sizeof(T));
-      own[i] = value;
-    }
-    MPI_Allreduce(own.data(), all.data(), static_cast<int>(some), MPI_LONG_DOUBLE, op_of(settings.op),
-                  MPI_COMM_WORLD);
-    if (settings.op == ReduceOp::average)
-      for (long double& x : all) x /= ranks();
-    f(first, all);
-  }
-}
-
 double most_of_ranks(double own) {
   double most = own;
   MPI_Allreduce(&own, &most, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
   return most;
 }
 
-// The place of a rank's result within the reduced vector, in values.
-std::uint64_t start_of(const Settings& settings, std::uint64_t own_count) {
-  return settings.collective == Collective::reduce_scatter ? own_count * static_cast<std::uint64_t>(rank())
-                                                           : 0;
+template <class T>
+T value_at(const std::vector<std::byte>& from, std::uint64_t i) {
+  T value;
+  std::memcpy(&value, from.data() + i * sizeof(T), sizeof(T));
+  return value;
 }
 
 template <class T>
-double error_of(const Settings& settings, const Buffers& buffers, const std::vector<std::byte>& moved) {
-  double worst = 0;
-  const std::uint64_t count = buffers.out.size() / sizeof(T);
-  const auto at = [](const std::vector<std::byte>& from, std::uint64_t i) {
-    T value;
-    std::memcpy(&value, from.data() + i * sizeof(T), sizeof(T));
-    return value;
-  };
-  if (!reduces(settings.collective)) {
-    for (std::uint64_t i = 0; i < count; ++i)
-      worst = std::max(worst,
-                       std::abs(static_cast<double>(at(buffers.out, i)) - static_cast<double>(at(moved, i))));
-    return worst;
-  }
-  const std::uint64_t start = start_of(settings, count);
-  for_each_stretch<T>(settings, buffers.in, [&](std::uint64_t first, const std::vector<long double>& exact) {
-    for (std::uint64_t i = 0; i < exact.size(); ++i) {
-      if (first + i < start || first + i >= start + count) continue;
-      const long double difference = std::abs(at(buffers.out, first + i - start) - exact[i]);
-      if (!(difference <= worst)) worst = static_cast<double>(difference);
+using Wide = std::conditional_t<sizeof(T) == 4, double, long double>;
+
+// This rank's values of the reduced vector, which is reduced stretch by stretch.
+template <class T>
+std::vector<Wide<T>> reduced(const Settings& settings, const Buffers& buffers) {
+  const std::uint64_t count = buffers.in.size() / sizeof(T), own_count = buffers.out.size() / sizeof(T);
+  const bool is_scattered = settings.collective == Collective::reduce_scatter;
+  const std::uint64_t start = is_scattered ? own_count * static_cast<std::uint64_t>(rank()) : 0;
+  std::vector<Wide<T>> values(own_count), own, all;
+  for (std::uint64_t first = 0; first < count; first += kStretch) {
+    const std::uint64_t some = std::min(kStretch, count - first);
+    own.resize(some);
+    all.resize(some);
+    for (std::uint64_t i = 0; i < some; ++i) own[i] = value_at<T>(buffers.in, first + i);
+    MPI_Allreduce(own.data(), all.data(), static_cast<int>(some),
+                  sizeof(T) == 4 ? MPI_DOUBLE : MPI_LONG_DOUBLE, op_of(settings.op), MPI_COMM_WORLD);
+    for (std::uint64_t i = 0; i < some; ++i) {
+      if (first + i < start || first + i >= start + own_count) continue;
+      values[first + i - start] = settings.op == ReduceOp::average ? all[i] / ranks() : all[i];
     }
-  });
-  return worst;
+  }
+  return values;
 }
 
 template <class T>
-Range range_of(const Settings& settings, const Buffers& buffers) {
-  Range range{std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity()};
-  const auto take = [&](double x) {
-    range.min = std::min(range.min, x);
-    range.max = std::max(range.max, x);
-  };
-  if (reduces(settings.collective)) {
-    for_each_stretch<T>(settings, buffers.in, [&](std::uint64_t, const std::vector<long double>& exact) {
-      for (const long double x : exact) take(static_cast<double>(x));
-    });
-  } else {
-    for (std::uint64_t i = 0; i < buffers.in.size() / sizeof(T); ++i) {
-      T value;
-      std::memcpy(&value, buffers.in.data() + i * sizeof(T), sizeof(T));
-      take(static_cast<double>(value));
-    }
+Result<std::vector<Wide<T>>> moved(Transport& transport, const Settings& settings, const Buffers& buffers) {
+  std::vector<std::byte> out = buffers.out;
+  if (settings.collective == Collective::bcast) out = buffers.in;
+  const ConstBytes in = settings.collective == Collective::bcast ? ConstBytes(out) : ConstBytes(buffers.in);
+  HOMZ_TRY(transport.native(settings.collective, settings.op, settings.dtype, in, out, buffers.count, 0));
+  std::vector<Wide<T>> values(out.size() / sizeof(T));
+  for (std::uint64_t i = 0; i < values.size(); ++i) values[i] = value_at<T>(out, i);
+  return values;
+}
+
+template <class W>
+double range_of(const std::vector<W>& values) {
+  double least = HUGE_VAL, most = -HUGE_VAL;
+  for (const W x : values) {
+    if (!std::isfinite(x)) continue;
+    least = std::min(least, static_cast<double>(x));
+    most = std::max(most, static_cast<double>(x));
   }
-  range.max = most_of_ranks(range.max);
-  range.min = -most_of_ranks(-range.min);
-  return range;
+  least = -most_of_ranks(-least);
+  most = most_of_ranks(most);
+  return least <= most ? most - least : 0;
+}
+
+template <class W>
+W error_of(W value, W wanted) {
+  const bool is_same = value == wanted || (std::isnan(value) && std::isnan(wanted));
+  const W difference = is_same ? W{0} : std::abs(value - wanted);
+  return std::isnan(difference) ? static_cast<W>(HUGE_VAL) : difference;
 }
 
 }  // namespace
 
-Buffers make_buffers(const Settings& settings, std::uint64_t size, std::uint64_t* count) {
+Buffers make_buffers(const Settings& settings, std::uint64_t size) {
   const std::uint64_t value = size_of(settings.dtype), n = static_cast<std::uint64_t>(ranks());
   const bool is_root = rank() == 0;
   Buffers buffers;
   if (settings.collective == Collective::allreduce || settings.collective == Collective::reduce ||
       settings.collective == Collective::bcast) {
-    *count = (size + value - 1) / value;
-    buffers.in.resize(*count * value);
-    if (settings.collective != Collective::reduce || is_root) buffers.out.resize(*count * value);
+    buffers.count = (size + value - 1) / value;
+    buffers.in.resize(buffers.count * value);
+    if (settings.collective != Collective::reduce || is_root) buffers.out.resize(buffers.count * value);
     return buffers;
   }
-  *count = (size + n * value - 1) / (n * value);
-  const std::uint64_t own = *count * value, all = own * n;
+  buffers.count = (size + n * value - 1) / (n * value);
+  const std::uint64_t own = buffers.count * value, all = own * n;
   switch (settings.collective) {
     case Collective::reduce_scatter:
       buffers.in.resize(all);
@@ -152,13 +138,31 @@ Buffers make_buffers(const Settings& settings, std::uint64_t size, std::uint64_t
   return buffers;
 }
 
-Range range_of_result(const Settings& settings, const Buffers& buffers) {
-  return with_dtype(settings.dtype, [&](auto zero) { return range_of<decltype(zero)>(settings, buffers); });
+Result<Reference> Reference::make(Transport& transport, const Settings& settings, const Buffers& buffers) {
+  return with_dtype(settings.dtype, [&](auto zero) -> Result<Reference> {
+    using T = decltype(zero);
+    Reference reference;
+    if (reduces(settings.collective)) {
+      reference.values_ = reduced<T>(settings, buffers);
+    } else {
+      HOMZ_ASSIGN(reference.values_, moved<T>(transport, settings, buffers));
+    }
+    reference.range_ = std::visit([](const auto& values) { return range_of(values); }, reference.values_);
+    return reference;
+  });
 }
 
-double largest_error(const Settings& settings, const Buffers& buffers, const std::vector<std::byte>& moved) {
-  return most_of_ranks(with_dtype(
-      settings.dtype, [&](auto zero) { return error_of<decltype(zero)>(settings, buffers, moved); }));
+double Reference::largest_error(const std::vector<std::byte>& out) const {
+  return std::visit(
+      [&](const auto& values) {
+        using W = typename std::decay_t<decltype(values)>::value_type;
+        using T = std::conditional_t<std::is_same_v<W, double>, float, double>;
+        W worst = 0;
+        for (std::uint64_t i = 0; i < values.size(); ++i)
+          worst = std::max(worst, error_of<W>(value_at<T>(out, i), values[i]));
+        return most_of_ranks(static_cast<double>(worst));
+      },
+      values_);
 }
 
 bool is_identical(const Settings& settings, const std::vector<std::byte>& out) {

@@ -3,8 +3,10 @@
 
 #include <mpi.h>
 
+#include <variant>
 #include <vector>
 
+#include "collectives/transport.hpp"
 #include "core/memory.hpp"
 #include "core/status.hpp"
 #include "tools/mpi_bench/settings.hpp"
@@ -14,19 +16,26 @@ namespace homz::mpi_bench {
 // The buffers of one point.
 struct Buffers {
   std::vector<std::byte> in, out;
+  std::uint64_t count = 0;  // values, as native collectives count them
 };
-// For `size` bytes as the settings count them, rounded up to whole values on every rank; *count gets the
-// values that the native collective counts.
-Buffers make_buffers(const Settings& settings, std::uint64_t size, std::uint64_t* count);
+// For `size` bytes as the settings count them, rounded up to whole values on every rank.
+Buffers make_buffers(const Settings& settings, std::uint64_t size);
 
-struct Range {
-  double min, max;
+// The exact result of this rank: of f32 in double, of f64 in long double. All ranks make it and ask it
+// together; what it says is of all of them.
+class Reference {
+ public:
+  static Result<Reference> make(Transport& transport, const Settings& settings, const Buffers& buffers);
+
+  // Largest minus least finite value.
+  double range() const { return range_; }
+  // The largest difference of the ranks' results to it; infinite where there is a number on one side only.
+  double largest_error(const std::vector<std::byte>& out) const;
+
+ private:
+  std::variant<std::vector<double>, std::vector<long double>> values_;
+  double range_ = 0;
 };
-// Of the result over all ranks; of reductions in long double.
-Range range_of_result(const Settings& settings, const Buffers& buffers);
-
-// Largest difference of the results to it, over all ranks. `moved`: what the uncompressed collective gave.
-double largest_error(const Settings& settings, const Buffers& buffers, const std::vector<std::byte>& moved);
 
 // Whether all ranks that have the result have the same bits.
 bool is_identical(const Settings& settings, const std::vector<std::byte>& out);

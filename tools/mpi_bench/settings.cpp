@@ -72,6 +72,8 @@ Status understand(const Texts& texts, Settings& settings) {
   HOMZ_ASSIGN(settings.collective, parse_collective(texts.collective));
   HOMZ_ASSIGN(settings.op, parse_reduce_op(texts.op));
   if (!reduces(settings.collective)) settings.op = ReduceOp::none;
+  if (reduces(settings.collective) && settings.op == ReduceOp::none)
+    return Status(Code::invalid_argument, "--op none: a reduction needs an operation");
   if (texts.type != "f32" && texts.type != "f64")
     return Status(Code::invalid_argument, fmt::format("type '{}': must be f32 or f64", texts.type));
   settings.dtype = texts.type == "f32" ? Dtype::f32 : Dtype::f64;

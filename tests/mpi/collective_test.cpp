@@ -1,0 +1,203 @@
+// Collectives on the transport over MPI: all of them by all algorithms and schemes on small counts, calls
+// that differ between ranks, communicators of a part of the ranks, calls under way, plans.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "collectives/choose.hpp"
+#include "core/checksum.hpp"
+#include "tests/mpi/checks.hpp"
+
+namespace homz::test {
+namespace {
+
+constexpr double kBound = 1e-3;
+
+CollectiveOptions options_with(Algorithm algorithm, Scheme scheme) {
+  CollectiveOptions options;
+  options.algorithm = algorithm;
+  options.scheme = scheme;
+  options.abs_error = scheme == Scheme::plain ? 0 : kBound;
+  options.timeout_seconds = 60;
+  return options;
+}
+
+bool gives_all_the_same(Collective collective) {
+  return collective == Collective::allreduce || collective == Collective::allgather ||
+         collective == Collective::bcast;
+}
+
+template <class T>
+Status call(Communicator& communicator, const Case& what, const std::vector<T>& in, std::vector<T>& out,
+            const CollectiveOptions& options) {
+  const ConstBytes from = bytes_of(in);
+  const Bytes to = bytes_of(out);
+  const Dtype dtype = dtype_of<T>();
+  switch (what.collective) {
+    case Collective::allreduce:
+      return communicator.allreduce(from, to, dtype, what.op, options);
+    case Collective::reduce_scatter:
+      return communicator.reduce_scatter_block(from, to, dtype, what.op, options);
+    case Collective::reduce:
+      return communicator.reduce(from, to, dtype, what.op, what.root, options);
+    case Collective::allgather:
+      return communicator.allgather(from, to, dtype, options);
+    case Collective::bcast:
+      std::ranges::copy(in, out.begin());
+      return communicator.bcast(to, dtype, what.root, options);
+    case Collective::scatter:
+      return communicator.scatter(from, to, dtype, what.root, options);
+    case Collective::gather:
+      return communicator.gather(from, to, dtype, what.root, options);
+    case Collective::alltoall:
+      return communicator.alltoall(from, to, dtype, options);
+  }
+  return Status();
+}
+
+// By every algorithm and scheme that can do it.
+template <class T>
+void results_are_within_the_bound(Communicator& communicator, const Case& what) {
+  const auto in = data_of<T>(own_rank, in_count(what));
+  const auto wanted = expected<T>(what);
+  Task task;
+  task.collective = what.collective;
+  task.op = what.op;
+  task.ranks = task.ranks_per_node = ranks;
+  task.lossy = task.has_native = true;
+  for (auto algorithm = Algorithm::automatic; algorithm <= Algorithm::two_level;
+       algorithm = static_cast<Algorithm>(static_cast<int>(algorithm) + 1))
+    for (auto scheme = Scheme::plain; scheme <= Scheme::homcomp_fused;
+         scheme = static_cast<Scheme>(static_cast<int>(scheme) + 1)) {
+      if (!can_run(algorithm == Algorithm::automatic ? Algorithm::direct : algorithm, scheme, task)) continue;
+      const auto name = fmt::format("{} of {} {}, {}, {}", to_string(what.collective), what.count,
+                                    to_string(dtype_of<T>()), to_string(algorithm), to_string(scheme));
+      std::vector<T> out(out_count(what), std::numeric_limits<T>::quiet_NaN());
+      expect_ok(call(communicator, what, in, out, options_with(algorithm, scheme)), name);
+      const double roundings = ranks * 2.0 * std::numeric_limits<T>::epsilon();
+      const double bound = scheme != Scheme::plain ? kBound : reduces(what.collective) ? roundings : 0;
+      const double error = largest_difference(out, wanted);
+      expect(error <= bound, fmt::format("{}: error {}", name, error));
+      if (!gives_all_the_same(what.collective)) continue;
+      const std::uint64_t own = checksum(bytes_of(std::as_const(out)));
+      std::uint64_t least = 0, most = 0;
+      MPI_Allreduce(&own, &least, 1, MPI_UINT64_T, MPI_MIN, MPI_COMM_WORLD);
+      MPI_Allreduce(&own, &most, 1, MPI_UINT64_T, MPI_MAX, MPI_COMM_WORLD);
+      expect(least == most, name + ": ranks have different bits");
+    }
+}
+
+void all_collectives_by_all_ways() {
+  Communicator communicator = make_communicator();
+  const auto n = static_cast<std::size_t>(ranks);
+  for (const Collective collective : kCollectives) {
+    const ReduceOp op = reduces(collective) ? ReduceOp::sum : ReduceOp::none;
+    for (const std::size_t count : {std::size_t{0}, std::size_t{1}, n + 1, std::size_t{5003}})
+      results_are_within_the_bound<float>(communicator, {collective, op, count, ranks - 1});
+    results_are_within_the_bound<double>(communicator, {collective, op, 1003, ranks / 2});
+  }
+  for (const ReduceOp op : {ReduceOp::average, ReduceOp::max, ReduceOp::prod})
+    results_are_within_the_bound<float>(communicator, {Collective::allreduce, op, 1003, 0});
+}
+
+// Messages of many segments each.
+void long_vectors() {
+  Communicator communicator = make_communicator();
+  results_are_within_the_bound<float>(communicator, {Collective::allreduce, ReduceOp::sum, 300000, 0});
+}
+
+void ranks_that_disagree_all_hear_of_it() {
+  if (ranks == 1) return;
+  Communicator communicator = make_communicator();
+  for (const Scheme scheme : {Scheme::plain, Scheme::hzccl}) {
+    const std::size_t count = own_rank == ranks - 1 ? 20000 : 10000;
+    const auto in = data_of<float>(own_rank, count);
+    std::vector<float> out(count);
+    const auto call = [&] {
+      return communicator.allreduce(bytes_of(in), bytes_of(out), Dtype::f32, ReduceOp::sum,
+                                    options_with(Algorithm::ring, scheme));
+    };
+    Status status = call();
+    expect(status.code() == Code::invalid_argument, "a disagreement is no error: " + status.message());
+    expect(status.message().find("20000") != std::string::npos, "which counts: " + status.message());
+    expect(call().code() == Code::invalid_argument, "a call after a failure");
+    expect_ok(communicator.renew(), "renew");
+  }
+  std::vector<float> one(1, 1), sum(1);
+  expect_ok(communicator.allreduce(bytes_of(std::as_const(one)), bytes_of(sum), Dtype::f32, ReduceOp::sum,
+                                   options_with(Algorithm::automatic, Scheme::plain)),
+            "a call after renew()");
+  expect(sum[0] == static_cast<float>(ranks), "its sum");
+}
+
+void subcommunicators_work() {
+  MPI_Comm half = MPI_COMM_NULL;
+  MPI_Comm_split(MPI_COMM_WORLD, own_rank % 2, -own_rank, &half);
+  {
+    Communicator communicator = make_communicator(half);
+    std::vector<float> in(5000, 1), out(5000);
+    expect_ok(communicator.allreduce(bytes_of(std::as_const(in)), bytes_of(out), Dtype::f32, ReduceOp::sum,
+                                     options_with(Algorithm::ring, Scheme::homcomp_fused)),
+              "allreduce of a half");
+    expect(std::abs(out[4999] - static_cast<float>(communicator.size())) <= kBound, "sum of a half");
+  }
+  MPI_Comm_free(&half);
+}
+
+double difference_of(const std::vector<float>& a, const std::vector<float>& b) {
+  return largest_difference(a, std::vector<long double>(b.begin(), b.end()));
+}
+
+void several_calls_go_on_at_once() {
+  Communicator communicator = make_communicator();
+  std::vector<std::vector<float>> in, out;
+  std::vector<Ongoing> calls;
+  for (int i = 0; i < 4; ++i) {
+    in.push_back(data_of<float>(own_rank + i, 30000));
+    out.emplace_back(30000);
+  }
+  for (std::size_t i = 0; i < in.size(); ++i) {
+    auto call = communicator.start_allreduce(bytes_of(std::as_const(in[i])), bytes_of(out[i]), Dtype::f32,
+                                             ReduceOp::sum, options_with(Algorithm::ring, Scheme::hzccl));
+    expect_ok(call.status(), "start");
+    if (!call.ok()) return;
+    calls.push_back(std::move(*call));
+  }
+  for (std::size_t i = calls.size(); i-- > 0;) expect_ok(calls[i].wait(), "wait");
+  for (std::size_t i = 0; i < in.size(); ++i) {
+    std::vector<float> wanted(30000);
+    MPI_Allreduce(in[i].data(), wanted.data(), 30000, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+    expect(difference_of(out[i], wanted) <= 1.01 * kBound, "one of several calls");
+  }
+}
+
+void plans_are_used_again() {
+  Communicator communicator = make_communicator();
+  std::vector<float> in = data_of<float>(own_rank, 50000), out(in.size()), wanted(in.size());
+  auto plan =
+      communicator.plan_allreduce(bytes_of(std::as_const(in)), bytes_of(out), Dtype::f32, ReduceOp::sum,
+                                  options_with(Algorithm::automatic, Scheme::homcomp_fused));
+  expect_ok(plan.status(), "plan");
+  if (!plan.ok()) return;
+  for (int i = 0; i < 3; ++i) {
+    for (float& x : in) x *= 3;  // beyond what the plan has seen
+    auto call = plan->start();
+    expect_ok(call.status(), "start");
+    if (call.ok()) expect_ok(call->wait(), "wait");
+    MPI_Allreduce(in.data(), wanted.data(), static_cast<int>(in.size()), MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+    expect(difference_of(out, wanted) <= 1.01 * kBound, "a planned call");
+  }
+}
+
+}  // namespace
+
+void collective_tests() {
+  all_collectives_by_all_ways();
+  long_vectors();
+  ranks_that_disagree_all_hear_of_it();
+  subcommunicators_work();
+  several_calls_go_on_at_once();
+  plans_are_used_again();
+}
+
+}  // namespace homz::test
