@@ -152,7 +152,8 @@ class Table {
            can_run(algorithm, scheme, task_);
   }
 
-  // Of 4096 values and twice, four times ... as many, up to the part and 1 MiB.
+  // Of 4096 values and twice, four times ... as many, up to the part and 1 MiB; what is coded up to a quarter
+  // of the part, since little overlaps otherwise.
   Candidate best_pieces(Algorithm algorithm, Scheme scheme, const CodecProfile* codec,
                         const std::string& name, double ratio) const {
     Approach approach{algorithm, scheme, codec, ratio, kLeastPiece, options_.threads};
@@ -176,7 +177,7 @@ class Table {
         algorithm == Algorithm::native ? kLeastPiece : kMostPieceBytes / size_of(task_.dtype);
     for (std::uint64_t values = kLeastPiece; values <= most; values *= 2) {
       weigh(values);
-      if (static_cast<double>(values) >= part) break;
+      if (static_cast<double>(values) * (scheme == Scheme::plain ? 1 : 8) > part) break;
     }
     return best;
   }

@@ -125,6 +125,7 @@ Status choose_freely(Office& office, const Running& run, Decision& decision) {
 }  // namespace
 
 Status decide(Office& office, Running& run) {
+  run.report.raw_bytes = 0;  // records are no values
   HOMZ_TRY(choose_freely(office, run, run.decision));
   if (run.decision.candidate.scheme == Scheme::plain) return Status();
   const auto spending = spend(bounded(run, run.decision.candidate), run.all);
