@@ -25,6 +25,10 @@ class Lint(unittest.TestCase):
         self.assertTrue(self.check("core/a.hpp", "// A.\n#include <hdf5.h>\n"))
         self.assertTrue(self.check("core/a.hpp", "// A.\n#include <cuda_runtime.h>\n"))
         self.assertFalse(self.check("core/a.cu", "// A.\n#include <cuda_runtime.h>\n"))
+        self.assertTrue(self.check("collectives/a.cpp", "// A.\n#include <mpi.h>\n"))
+        self.assertFalse(self.check("collectives/mpi.cpp", "// A.\n#include <mpi.h>\n"))
+        self.assertFalse(self.check("tools/mpi_bench/a.cpp", "// A.\n#include <mpi.h>\n"))
+        self.assertFalse(self.check("tests/mpi/a.cpp", "// A.\n#include <mpi.h>\n"))
 
     def test_files_are_short_and_say_what_they_are_for(self):
         self.assertTrue(self.check("core/a.cpp", "// A.\n" + "int x;\n" * 400))
