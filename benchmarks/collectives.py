@@ -20,6 +20,7 @@ import shlex
 import subprocess
 import sys
 import tempfile
+import textwrap
 from pathlib import Path
 
 # Ids of coll/tuned in Open MPI 4 and 5; None: its own choice.
@@ -32,6 +33,10 @@ ALGORITHMS = {
 }
 HEAD = ["link", "ranks", "collective", "size", "data", "scheme, algorithm", "ms", "spread", "MPI's best, ms", "faster", "ratio",
         "faster / ratio", "MB sent by a rank", "error / bound", "same bits"]
+
+LEGEND = ("ms: median over calls of the time until the last rank is done; spread: longest less shortest, by the median; MPI's best: "
+          "its fastest algorithm (in brackets), in turns with homz in the same run; ratio: bytes that would have been sent "
+          "uncompressed over those sent; error / bound: largest error of all ranks' results over what was asked for.")
 
 
 def parse():
@@ -48,6 +53,7 @@ def parse():
     parser.add_argument("--profile", help="of this launcher's links; measured if not given")
     parser.add_argument("--iterations", default="7")
     parser.add_argument("--tries", default="2", help="calls of each of MPI's algorithms; 0: only its own choice")
+    parser.add_argument("--note", help="text above the table, such as what the links are")
     parser.add_argument("--output", default="benchmarks/results/collectives.md")
     parser.add_argument("--append", action="store_true", help="to what is in --output")
     return parser.parse_args()
@@ -93,7 +99,8 @@ def best_algorithms(launcher, collective):
     for name in ALGORITHMS[collective]:
         if name in ("two ranks",) and launcher.ranks != "2":
             continue
-        for result in launcher.measure(collective, name, options.sizes, options.data.split(",")[0], options.tries, []):
+        for result in launcher.measure(collective, name, options.sizes, options.data.split(",")[0], options.tries,
+                                       ["--only-plain"]):
             seconds, _ = best.get(result["size_bytes"], (float("inf"), None))
             if result["plain_seconds"] < seconds:
                 best[result["size_bytes"]] = (result["plain_seconds"], name)
@@ -140,10 +147,13 @@ def line(cells):
 def main():
     options = parse()
     commit = subprocess.run(["git", "describe", "--always", "--dirty"], capture_output=True, text=True, check=False).stdout
-    words = [Path(word).name if word == sys.argv[0] else word for word in sys.argv if word != "--append"]
+    words = [word for word, before in zip(sys.argv, ["", *sys.argv]) if "--note" not in (word, before) and word != "--append"]
     with open(options.output, "a" if options.append else "w", encoding="utf-8") as out:
-        out.write(("\n" if options.append else "") + f"Commit {commit.strip()}, {datetime.date.today()}, {os.cpu_count()} cores, "
-                  f"load {os.getloadavg()[0]:.1f} at the start, `{shlex.join(words)}`\n\n")
+        out.write("\n" if options.append else "# Collectives against the best uncompressed ones of MPI\n\n")
+        out.write(f"`{shlex.join(words)}`, commit {commit.strip()}, {datetime.date.today()}, {os.cpu_count()} cores shared by all "
+                  f"ranks, load {os.getloadavg()[0]:.1f} at the start\n\n{textwrap.fill(LEGEND, 130)}\n\n")
+        if options.note:
+            out.write(textwrap.fill(options.note, 130) + "\n\n")
         out.write(line(HEAD) + line(["---"] * len(HEAD)))
         with tempfile.TemporaryDirectory() as folder:
             for rate in options.rates.split(","):

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
+#include <optional>
 
 #include "tools/mpi_bench/rank_data.hpp"
 #include "tools/mpi_bench/reference.hpp"
@@ -146,9 +146,14 @@ Result<std::vector<Point>> measure(Communicator& communicator, Transport& transp
                                    std::uint64_t size) {
   Buffers buffers = make_buffers(settings, size);
   HOMZ_TRY(fill(settings, communicator.rank(), buffers.in));
-  HOMZ_ASSIGN(const Reference reference, Reference::make(transport, settings, buffers));
-  const double bound = bound_of(settings, reference.range());
-  std::vector<Trial> trials = trials_of(settings, bound), plain = plain_trials_of(settings);
+  std::optional<Reference> reference;
+  std::vector<Trial> trials, plain = plain_trials_of(settings);
+  double bound = 0;
+  if (!settings.only_plain) {
+    HOMZ_ASSIGN(reference, Reference::make(transport, settings, buffers));
+    bound = bound_of(settings, reference->range());
+    trials = trials_of(settings, bound);
+  }
   std::vector<Point> points(trials.size());
   const unsigned rounds = settings.warmup + settings.iterations;
   for (unsigned round = 0; round < rounds; ++round) {
@@ -162,10 +167,12 @@ Result<std::vector<Point>> measure(Communicator& communicator, Transport& transp
       HOMZ_TRY(run(trials[t]));
       if (round + 1 < rounds) continue;
       points[t] = point_of(settings, trials[t], size, bound);
-      points[t].max_error = reference.largest_error(buffers.out);
+      points[t].max_error = reference->largest_error(buffers.out);
       points[t].identical = is_identical(settings, buffers.out);
     }
   }
+  if (settings.only_plain)
+    for (const Trial& trial : plain) points.push_back(point_of(settings, trial, size, 0));
   const auto best = std::ranges::min_element(plain, {}, [](const Trial& p) { return median(p.seconds); });
   for (Point& point : points) {
     point.plain_seconds = median(best->seconds);

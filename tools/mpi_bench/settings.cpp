@@ -131,6 +131,7 @@ std::optional<Usage> parse(int argc, char** argv, Settings& settings) {
   app.add_option("--plain", texts.plain,
                  "algorithms of the uncompressed call that is compared with; the best counts")
       ->capture_default_str();
+  app.add_flag("--only-plain", settings.only_plain, "measure these only, and check nothing");
   app.add_option("--codec,-c", texts.codec, "as of homz compress");
   app.add_option("--piece", settings.options.piece_values, "values that travel at once; 0: by the profile");
   app.add_option("--threads", settings.options.threads, "for coding, of each rank")->capture_default_str();

@@ -24,7 +24,7 @@ struct Settings {
   std::vector<Algorithm> plain{Algorithm::native};  // what uncompressed means: the best of these
   CollectiveOptions options;
   unsigned iterations = 11, warmup = 2;
-  bool json = false;
+  bool json = false, only_plain = false;
   std::string profile, tune;  // files
 };
 
