@@ -155,9 +155,9 @@ def main():
     with open(options.output, "a" if options.append else "w", encoding="utf-8") as out:
         out.write("\n" if options.append else "# Collectives against the best uncompressed ones of MPI\n\n")
         out.write(f"`{shlex.join(words)}`, commit {commit.strip()}, {datetime.date.today()}, {os.cpu_count()} cores shared by all "
-                  f"ranks, load {os.getloadavg()[0]:.1f} at the start\n\n{textwrap.fill(LEGEND, 130)}\n\n")
-        if options.note:
-            out.write(textwrap.fill(options.note, 130) + "\n\n")
+                  f"ranks, load {os.getloadavg()[0]:.1f} at the start\n\n")
+        for text in (None if options.append else LEGEND, options.note):
+            out.write(textwrap.fill(text, 130) + "\n\n" if text else "")
         out.write(line(HEAD) + line(["---"] * len(HEAD)))
         with tempfile.TemporaryDirectory() as folder:
             for rate in options.rates.split(","):
