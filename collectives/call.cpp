@@ -69,12 +69,18 @@ Extents expected(const Call& call, Place place) {
 }
 
 Status check_counts(const Call& call, Place place) {
+  if (call.collective == Collective::alltoall && call.counts.empty() != call.send_counts.empty())
+    return Status(Code::invalid_argument, "counts of what is sent, or received, but not of both");
   for (const auto* counts : {&call.counts, &call.send_counts}) {
     if (!counts->empty() && counts->size() != static_cast<std::size_t>(place.size))
       return Status(Code::invalid_argument,
                     fmt::format("{} counts for {} ranks", counts->size(), place.size));
-    for (const std::uint64_t count : *counts)
-      if (count >> 56 != 0) return Status(Code::invalid_argument, fmt::format("a count of {}", count));
+    constexpr std::uint64_t kMost = std::uint64_t{1} << 56;
+    std::uint64_t sum = 0;
+    for (const std::uint64_t count : *counts) {
+      if (count > kMost - sum) return Status(Code::invalid_argument, "counts that add up to more than 2^56");
+      sum += count;
+    }
   }
   return Status();
 }

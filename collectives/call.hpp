@@ -22,6 +22,7 @@ struct Call {
   std::vector<std::uint64_t> counts, send_counts;
   CollectiveOptions options;
   std::optional<Decision> fixed;  // of a plan
+  bool may_block = true;          // else the transport's own collectives are no choice
 };
 
 // Buffers that do not fit the counts, bounds that are none, and so on: invalid_argument.

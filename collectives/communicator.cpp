@@ -199,7 +199,7 @@ Status Communicator::alltoallv(ConstBytes in, std::span<const std::uint64_t> sen
 
 Result<Ongoing> Communicator::start_allreduce(ConstBytes in, Bytes out, Dtype dtype, ReduceOp op,
                                               const CollectiveOptions& options) {
-  return state_->start({Collective::allreduce, op, dtype, 0, in, out, {}, {}, options, {}});
+  return state_->start({Collective::allreduce, op, dtype, 0, in, out, {}, {}, options, {}, false});
 }
 
 class AllreducePlan::State {
@@ -231,7 +231,7 @@ Result<AllreducePlan> Communicator::plan_allreduce(ConstBytes in, Bytes out, Dty
   return no_throw([&]() -> Result<AllreducePlan> {
     auto plan = std::make_unique<AllreducePlan::State>();
     plan->communicator = state_.get();
-    plan->call = {Collective::allreduce, op, dtype, 0, in, out, {}, {}, options, std::nullopt};
+    plan->call = {Collective::allreduce, op, dtype, 0, in, out, {}, {}, options, std::nullopt, false};
     Decision decision;
     HOMZ_ASSIGN(Ongoing choice, state_->start_choice(plan->call, &decision));
     HOMZ_TRY(choice.wait());
@@ -242,6 +242,7 @@ Result<AllreducePlan> Communicator::plan_allreduce(ConstBytes in, Bytes out, Dty
 
 Status Communicator::renew() {
   state_->office.levels = Levels{};
+  state_->office.audits = 0;
   return no_throw([&] { return state_->office.wire->renew(); });
 }
 

@@ -100,6 +100,7 @@ Result<std::shared_ptr<Running>> prepare(Office& office, Call call) {
   run->signature = signature_of(run->call, wire.size());
   const Transport& transport = wire.transport();
   run->task = task_of(run->call, wire.size(), transport.nodes(), transport.has_native(run->call.collective));
+  run->task.has_native &= run->call.may_block;
   HOMZ_ASSIGN(run->call.options, with_environment(run->call.options, run->task));
   run->signature.plan = digest_of(run->call);
   return run;
@@ -173,10 +174,11 @@ Result<std::unique_ptr<Operation>> launch_choice(Office& office, Call call, Deci
 }
 
 Result<std::unique_ptr<Operation>> launch(Office& office, Call call) {
+  const std::uint64_t number = call.options.audit_every != 0 ? office.audits++ : 0;  // of refused calls, too
   HOMZ_ASSIGN(const auto run, begin(office, std::move(call)));
   const CollectiveOptions& options = run->call.options;
   const bool is_audited =
-      options.audit_every != 0 && options.abs_error > 0 && office.audits++ % options.audit_every == 0;
+      options.audit_every != 0 && options.abs_error > 0 && number % options.audit_every == 0;
   const auto audited = is_audited ? std::make_shared<Audit>() : nullptr;
   if (is_audited) audited->in.assign(run->call.in.begin(), run->call.in.end());
 

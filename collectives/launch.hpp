@@ -23,7 +23,7 @@ struct Office {
   std::unique_ptr<Wire> wire;
   Levels levels;
   Profile profile;
-  std::uint64_t audits = 0;
+  std::uint64_t audits = 0;  // calls that could be audited, on all ranks alike
 
   struct Choice {
     Task task;
