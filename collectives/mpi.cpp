@@ -86,8 +86,11 @@ class Mpi final : public Transport {
     if (is_finalized != 0) return;
     for (std::size_t i = 0; i < requests_.size(); ++i) give_up(i);
     static_cast<void>(poll());
+    drop_done();
     for (std::size_t i = 0; i < requests_.size(); ++i) forget(i);
-    MPI_Comm_free(&comm_);
+    // MPI gives the number of a freed communicator to the next one: what still arrives would be taken for
+    // its.
+    if (requests_.empty()) MPI_Comm_free(&comm_);
   }
 
   int rank() const noexcept override { return rank_; }
@@ -208,7 +211,6 @@ class Mpi final : public Transport {
   void forget(std::size_t i) {
     static auto* const kept = new std::vector<std::shared_ptr<const void>>;
     static std::mutex guard;
-    if (requests_[i] == MPI_REQUEST_NULL) return;
     MPI_Request_free(&requests_[i]);
     const std::lock_guard lock(guard);
     kept->push_back(std::move(owners_[i]));

@@ -116,6 +116,27 @@ void given_up_sends_keep_their_bytes() {
   expect(watched.expired(), "bytes that have arrived are still kept");
 }
 
+// Long messages in the middle of their way, in both directions: nobody hangs, and groups work on.
+void what_is_under_way_can_be_given_up() {
+  const auto transport = make_transport();
+  const int next = (own_rank + 1) % ranks, last = (own_rank + ranks - 1) % ranks;
+  const auto out = std::make_shared<std::vector<std::byte>>(std::size_t{3} << 20);
+  {
+    std::vector<std::byte> in(out->size());
+    Pending received, sent;
+    expect_ok(transport->receive(in, last, 4, &received), "receive");
+    expect_ok(transport->send(*out, out, next, 4, &sent), "send");
+    for (int i = 0; i < own_rank + 1; ++i) expect_ok(transport->poll(), "poll");
+    if (!received.done) transport->abandon(&received);
+    if (!sent.done) transport->abandon(&sent);
+  }
+  std::vector<int> all(static_cast<std::size_t>(ranks));
+  std::iota(all.begin(), all.end(), 0);
+  auto group = transport->group(all);
+  expect_ok(group.status(), "group");
+  expect_ok(transport->poll(), "poll");
+}
+
 void groups_have_messages_of_their_own() {
   const auto transport = make_transport();
   std::vector<int> members;
@@ -209,6 +230,7 @@ void transport_tests() {
   messages_of_any_length();
   given_up_receives_are_gone();
   given_up_sends_keep_their_bytes();
+  what_is_under_way_can_be_given_up();
   groups_have_messages_of_their_own();
   errors_of_mpi_come_back();
   other_communicators_are_refused_by_name();
