@@ -143,8 +143,10 @@ TEST(Combine, BuffersTooSmallAreRefused) {
   const auto operands = operands_of(sample, payloads);
   const Footprint needs = homcomp::combine_footprint(encoding_of(sample), plan, homcomp::sum_kernels(), 1, 1);
   const std::int32_t one[] = {1};
+  const std::uint64_t misaligned_at_most = 256;  // what the need has for scratch of any alignment
   for (const std::uint64_t less : {0, 1}) {
-    Payload payload(needs.max_payload - less), scratch(needs.encode_scratch - 256 * (1 - less));
+    Payload payload(needs.max_payload - less),
+        scratch(needs.encode_scratch - (misaligned_at_most + 1) * (1 - less));
     Combined combined;
     EXPECT_EQ(homcomp::combine(encoding_of(sample), plan, homcomp::sum_kernels(), {one}, operands, payload,
                                scratch, &combined, 1)
