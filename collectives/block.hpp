@@ -40,7 +40,7 @@ class Block {
 
 using BlockPtr = std::shared_ptr<Block>;
 
-// Blocks come back when nobody holds them any more. Not for several threads; outlives its blocks.
+// Blocks come back when nobody holds them any more. Not for several threads.
 class BlockPool {
  public:
   BlockPool() : free_(std::make_shared<Free>()) {}

@@ -15,10 +15,6 @@ double unit(Dtype dtype) {
   return dtype == Dtype::f32 ? 0x1p-24 : 0x1p-53;
 }
 
-int rounds(int ranks) {
-  return static_cast<int>(std::bit_width(static_cast<unsigned>(ranks) - 1));
-}
-
 // Errors of this many shares are in the result of a reduction that decodes and encodes: before the last
 // encoding, and by it.
 struct Events {
@@ -43,9 +39,8 @@ Events events_of(const BoundedCall& call) {
       events.delivered = call.collective == Collective::reduce_scatter ? 0 : 1;
   }
   if (call.scheme == Scheme::cprp2p) events.delivered *= std::max(1, n - 1);  // encoded again at every hop
-  const bool is_extremum = call.op == ReduceOp::min || call.op == ReduceOp::max;
-  if (is_extremum && call.algorithm != Algorithm::ring)  // only one value's way counts
-    events.joined = call.algorithm == Algorithm::direct ? 1 : rounds(n) + 1;
+  if (is_extremum(call.op) && call.algorithm != Algorithm::ring)              // only one value's way counts
+    events.joined = call.algorithm == Algorithm::direct ? 1 : ceil_log2(n) + 1;
   return events;
 }
 
@@ -56,25 +51,25 @@ struct Budget {
 
 Budget budget_of(const BoundedCall& call, const Record& data) {
   const double n = call.ranks, u = unit(call.dtype), bound = call.abs_error;
-  const double sum = data.magnitude_sum + bound;  // no partial sum is larger
+  const double divisor = n * call.ranks_per_node;  // of averages
+  const double sum = data.magnitude_sum + bound;   // no partial sum is larger
   const double in_node = (call.ranks_per_node - 1) * u * sum;
-  const bool is_extremum = call.op == ReduceOp::min || call.op == ReduceOp::max;
   if (is_homomorphic(call.scheme)) {
-    if (is_extremum) return {bound, bound, 1};
+    if (is_extremum(call.op)) return {bound, bound, 1};
     // Each contribution rounds twice, and so does the decoding of the sum; then comes the division.
     const bool divides = call.op == ReduceOp::average;
-    const double whole = divides ? n * bound : bound;
+    const double whole = divides ? divisor * bound : bound;
     return {whole, whole - (divides ? 6 : 5) * u * sum - in_node, n};
   }
   const Events events = events_of(call);
   const double all = events.joined + events.delivered;
-  if (is_extremum) return {bound, bound, all};
+  if (is_extremum(call.op)) return {bound, bound, all};
   if (call.op == ReduceOp::prod) {
     const double whole = bound / data.amplification;
-    return {whole, whole - (n - 1) * u - in_node, all};
+    return {whole, whole - (divisor - 1) * u, all};
   }
   if (call.op == ReduceOp::average)
-    return {bound, bound - (n * u * sum + in_node) / n, events.joined / n + events.delivered};
+    return {bound, bound - (n * u * sum + in_node) / divisor, events.joined / divisor + events.delivered};
   return {bound, bound - (n - 1) * u * sum - in_node, all};
 }
 
@@ -84,8 +79,8 @@ int hops(const BoundedCall& call) {
   if (call.algorithm == Algorithm::direct) return 1;
   const bool is_ring = call.algorithm == Algorithm::ring;
   return std::max(1, is_ring
-                         ? call.ranks - 1 + (call.collective == Collective::bcast ? rounds(call.ranks) : 0)
-                         : rounds(call.ranks));
+                         ? call.ranks - 1 + (call.collective == Collective::bcast ? ceil_log2(call.ranks) : 0)
+                         : ceil_log2(call.ranks));
 }
 
 // Steps are numbers of the type.
@@ -102,6 +97,13 @@ Status too_tight(const BoundedCall& call) {
                             call.abs_error, to_string(call.dtype)));
 }
 
+// What is encoded at every hop changes at every hop, and ranks end with other bits, unless all do it with one
+// step, and quanta come back: x / step has three roundings, which must not add up to half a quantum.
+bool drifts(const BoundedCall& call, const Spending& spending, const Record& data) {
+  if (call.scheme != Scheme::cprp2p) return false;
+  return !(spending.step > 0) || 6 * unit(call.dtype) * (data.magnitude_max + call.abs_error) > spending.step;
+}
+
 }  // namespace
 
 Result<Spending> spend(const BoundedCall& call, const Record& data) {
@@ -109,7 +111,7 @@ Result<Spending> spend(const BoundedCall& call, const Record& data) {
   if (!reduces(call.collective) || call.ranks < 2) {
     spending.share /= hops(call);
     spending.step = step_of(call, spending.share, data);
-    return spending;
+    return drifts(call, spending, data) ? Result<Spending>(too_tight(call)) : spending;
   }
   const Budget budget = budget_of(call, data);
   if (!(budget.left > budget.whole / 2)) return too_tight(call);
@@ -119,7 +121,7 @@ Result<Spending> spend(const BoundedCall& call, const Record& data) {
         std::max(spending.share, budget.left * std::sqrt(3.0) / (call.sigmas * std::sqrt(budget.events)));
   spending.step = step_of(call, spending.share, data);
   const bool is_exact = spending.step > 0 && data.magnitude_sum / spending.step <= kMostQuanta;
-  if (is_homomorphic(call.scheme) && !is_exact) return too_tight(call);
+  if ((is_homomorphic(call.scheme) && !is_exact) || drifts(call, spending, data)) return too_tight(call);
   return spending;
 }
 

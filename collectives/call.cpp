@@ -5,11 +5,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <numeric>
 
 #include "core/bits.hpp"
-#include "core/checksum.hpp"
 
 namespace homz {
 namespace {
@@ -33,7 +31,7 @@ struct Cut {
   std::vector<std::uint64_t> borders;
 };
 
-// Bytes that the buffers must have; in, out. nullopt: any.
+// Bytes that the buffers must have.
 struct Extents {
   std::uint64_t in, out;
 };
@@ -48,7 +46,7 @@ Extents expected(const Call& call, Place place) {
     case Collective::allreduce:
       return {call.out.size(), call.out.size()};
     case Collective::reduce:
-      return {call.in.size(), is_root ? call.in.size() : call.out.size()};
+      return {call.in.size(), is_root ? call.in.size() : 0};
     case Collective::reduce_scatter:
       return call.counts.empty() ? Extents{call.out.size() * n, call.out.size()} : Extents{all, own};
     case Collective::allgather:
@@ -56,11 +54,11 @@ Extents expected(const Call& call, Place place) {
     case Collective::bcast:
       return {call.out.size(), call.out.size()};
     case Collective::scatter:
-      if (call.counts.empty()) return {is_root ? call.out.size() * n : call.in.size(), call.out.size()};
-      return {is_root ? all : call.in.size(), own};
+      if (call.counts.empty()) return {is_root ? call.out.size() * n : 0, call.out.size()};
+      return {is_root ? all : 0, own};
     case Collective::gather:
-      if (call.counts.empty()) return {call.in.size(), is_root ? call.in.size() * n : call.out.size()};
-      return {own, is_root ? all : call.out.size()};
+      if (call.counts.empty()) return {call.in.size(), is_root ? call.in.size() * n : 0};
+      return {own, is_root ? all : 0};
     case Collective::alltoall:
       if (call.counts.empty()) return {call.out.size() / (n * size) * n * size, call.in.size()};
       return {sum_of(call.send_counts) * size, all};
@@ -71,13 +69,12 @@ Extents expected(const Call& call, Place place) {
 Status check_counts(const Call& call, Place place) {
   if (call.collective == Collective::alltoall && call.counts.empty() != call.send_counts.empty())
     return Status(Code::invalid_argument, "counts of what is sent, or received, but not of both");
-  for (const auto* counts : {&call.counts, &call.send_counts}) {
-    if (!counts->empty() && counts->size() != static_cast<std::size_t>(place.size))
-      return Status(Code::invalid_argument,
-                    fmt::format("{} counts for {} ranks", counts->size(), place.size));
+  for (const auto counts : {call.counts, call.send_counts}) {
+    if (!counts.empty() && counts.size() != static_cast<std::size_t>(place.size))
+      return Status(Code::invalid_argument, fmt::format("{} counts for {} ranks", counts.size(), place.size));
     constexpr std::uint64_t kMost = std::uint64_t{1} << 56;
     std::uint64_t sum = 0;
-    for (const std::uint64_t count : *counts) {
+    for (const std::uint64_t count : counts) {
       if (count > kMost - sum) return Status(Code::invalid_argument, "counts that add up to more than 2^56");
       sum += count;
     }
@@ -107,10 +104,6 @@ Status check_options(const CollectiveOptions& options) {
   return Status();
 }
 
-bool overlap(ConstBytes a, ConstBytes b) {
-  return !a.empty() && !b.empty() && a.data() < b.data() + b.size() && b.data() < a.data() + a.size();
-}
-
 // In place: the same bytes; of gathers and scatters, the rank's own place in the larger buffer.
 Status check_overlap(const Call& call, Place place) {
   if (!overlap(call.in, call.out)) return Status();
@@ -129,11 +122,17 @@ Status check_overlap(const Call& call, Place place) {
 }
 
 std::uint32_t digest(std::string_view text) {
-  const std::uint64_t sum = checksum({reinterpret_cast<const std::byte*>(text.data()), text.size()});
-  return static_cast<std::uint32_t>(sum ^ sum >> 32);
+  return digest_of(std::as_bytes(std::span(text)));
 }
 
 }  // namespace
+
+Call without_ignored(Call call, Place place) {
+  if (place.rank == place.root) return call;
+  if (call.collective == Collective::reduce || call.collective == Collective::gather) call.out = {};
+  if (call.collective == Collective::scatter) call.in = {};
+  return call;
+}
 
 Status check(const Call& call, Place place) {
   HOMZ_TRY(check_options(call.options));
@@ -182,11 +181,11 @@ CallSignature signature_of(const Call& call, int ranks) {
 std::uint32_t digest_of(const Call& call) {
   const CollectiveOptions& options = call.options;
   const bool shares_counts = call.collective != Collective::alltoall;  // else they are known in pairs only
-  return digest(fmt::format("{} {} {} {} {} {} {}", options.sigmas, static_cast<int>(options.algorithm),
+  return digest(fmt::format("{} {} {} {} {} {} {} {}", options.sigmas, static_cast<int>(options.algorithm),
                             static_cast<int>(options.scheme),
                             options.codec.codec == nullptr ? std::string() : to_string(options.codec),
-                            options.piece_values, options.audit_every,
-                            fmt::join(shares_counts ? call.counts : std::vector<std::uint64_t>(), " ")));
+                            options.piece_values, options.audit_every, options.threads,
+                            fmt::join(shares_counts ? call.counts : std::span<const std::uint64_t>(), " ")));
 }
 
 std::uint32_t digest_of(const Candidate& candidate, std::uint32_t options) {
@@ -194,7 +193,16 @@ std::uint32_t digest_of(const Candidate& candidate, std::uint32_t options) {
                             static_cast<int>(candidate.scheme), candidate.codec, candidate.piece_values));
 }
 
-Task task_of(const Call& call, int ranks, std::span<const int> nodes, bool has_native) {
+int ranks_per_node(std::span<const int> nodes) {
+  std::vector<int> counts(nodes.size());
+  for (const int node : nodes) ++counts[static_cast<std::size_t>(node)];
+  const int first = counts.empty() ? 1 : counts.front();
+  return std::ranges::all_of(nodes, [&](int node) { return counts[static_cast<std::size_t>(node)] == first; })
+             ? first
+             : 0;
+}
+
+Task task_of(const Call& call, int ranks, int ranks_per_node) {
   const std::uint64_t size = size_of(call.dtype), n = static_cast<std::uint64_t>(ranks);
   Task task;
   task.collective = call.collective;
@@ -203,7 +211,7 @@ Task task_of(const Call& call, int ranks, std::span<const int> nodes, bool has_n
   task.ranks = ranks;
   task.lossy = call.options.abs_error > 0;
   task.uneven = !call.counts.empty();
-  task.has_native = has_native && !task.uneven;
+  task.ranks_per_node = ranks_per_node;
   const CallSignature signature = signature_of(call, ranks);
   const bool counts_one_rank =
       call.collective == Collective::allgather || call.collective == Collective::scatter ||
@@ -211,11 +219,6 @@ Task task_of(const Call& call, int ranks, std::span<const int> nodes, bool has_n
       call.collective == Collective::reduce_scatter;
   task.count = counts_one_rank && call.counts.empty() ? signature.count * n : signature.count;
   if (call.collective == Collective::alltoall && !call.counts.empty()) task.count = call.in.size() / size;
-  std::map<int, int> per_node;
-  for (const int node : nodes) ++per_node[node];
-  task.ranks_per_node = per_node.begin()->second;
-  for (const auto& [node, count] : per_node)
-    if (count != task.ranks_per_node) task.ranks_per_node = 0;
   return task;
 }
 
@@ -244,8 +247,7 @@ std::vector<Part> parts_of(const Call& call, std::uint32_t count, Place place) {
   if (whole_is_in) whole = call.in.size();
   if (is_scatter && call.counts.empty()) whole = call.out.size() * n;
   if (call.collective == Collective::gather && call.counts.empty()) whole = call.in.size() * n;
-  const Cut cut(call.counts.empty() || count == 1 ? std::span<const std::uint64_t>() : call.counts, whole,
-                size, count);
+  const Cut cut(count == 1 ? std::span<const std::uint64_t>() : call.counts, whole, size, count);
   for (std::uint32_t i = 0; i < count; ++i) {
     Part& part = parts[i];
     part.bytes = cut.bytes(i);

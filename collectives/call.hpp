@@ -18,12 +18,16 @@ struct Call {
   int root = 0;
   ConstBytes in;
   Bytes out;
-  // Values of each rank; empty: the same for all. Of alltoall: what comes from each, and what goes to each.
-  std::vector<std::uint64_t> counts, send_counts;
-  CollectiveOptions options;
-  std::optional<Decision> fixed;  // of a plan
-  bool may_block = true;          // else the transport's own collectives are no choice
+  // The caller's. Values of each rank; empty: the same for all. Of alltoall: what comes from each, and what
+  // goes to each.
+  std::span<const std::uint64_t> counts = {}, send_counts = {};
+  bool may_block = true;  // else the transport's own collectives are no choice
+  CollectiveOptions options = {};
+  std::optional<Decision> fixed = {};  // of a plan
 };
+
+// Without the buffers that this rank is not asked for: a root's, on others.
+Call without_ignored(Call call, Place place);
 
 // Buffers that do not fit the counts, bounds that are none, and so on: invalid_argument.
 Status check(const Call& call, Place place);
@@ -35,7 +39,9 @@ std::uint32_t digest_of(const Call& call);
 std::uint32_t digest_of(const Candidate& candidate, std::uint32_t options);
 
 // As costs see it.
-Task task_of(const Call& call, int ranks, std::span<const int> nodes, bool has_native);
+Task task_of(const Call& call, int ranks, int ranks_per_node);
+// 0: nodes have different numbers of them.
+int ranks_per_node(std::span<const int> nodes);
 
 // The buffers as the parts of an algorithm's schedule.
 std::vector<Part> parts_of(const Call& call, std::uint32_t parts, Place place);

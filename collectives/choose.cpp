@@ -71,7 +71,7 @@ bool suits(Scheme scheme, const Task& task) {
   if (scheme == Scheme::automatic || !task.lossy) return false;
   if (!is_homomorphic(scheme)) return true;
   if (!reduces(task.collective)) return false;
-  if (task.op == ReduceOp::min || task.op == ReduceOp::max) return scheme != Scheme::homcomp_fused;
+  if (is_extremum(task.op)) return scheme != Scheme::homcomp_fused;
   return task.op == ReduceOp::sum || task.op == ReduceOp::average;
 }
 
@@ -343,8 +343,7 @@ Result<Decision> choose(const Task& task, const CollectiveOptions& options, cons
 double seconds_to_agree(const Task& task, const Profile& profile) {
   const bool is_one_node = task.ranks_per_node >= task.ranks;
   const LinkProfile& link = is_one_node ? profile.inside : profile.between;
-  const auto rounds = static_cast<double>(std::bit_width(static_cast<unsigned>(std::max(task.ranks, 1) - 1)));
-  return rounds * (link.latency + 2 * profile.message_seconds);
+  return ceil_log2(task.ranks) * (link.latency + 2 * profile.message_seconds);
 }
 
 bool worth_asking(const Task& task, const CollectiveOptions& options, const Profile& profile) {

@@ -4,18 +4,9 @@
 // 2024) and hZCCL (SC 2024) for compressed; here without pipelining, which Model::round adds.
 #pragma once
 
-#include <bit>
-
 #include "collectives/cost_model.hpp"
 
 namespace homz::costs {
-
-inline int floor_log2(int n) {
-  return static_cast<int>(std::bit_width(static_cast<unsigned>(n))) - 1;
-}
-inline int ceil_log2(int n) {
-  return n <= 1 ? 0 : floor_log2(n - 1) + 1;
-}
 
 // Mean of log2 1 ... log2 n, by Stirling.
 inline double mean_growth(int n) {

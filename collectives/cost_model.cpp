@@ -12,8 +12,7 @@ constexpr double kChunk = 4096;       // values that codecs take as a whole
 // encoding one.
 Steps steps_of(Scheme scheme, ReduceOp op) {
   const Work none{}, encode{.encode = 1}, decode{.decode = 1}, reduce{.reduce = 1}, copy{.copy = 1};
-  const bool is_extremum = op == ReduceOp::min || op == ReduceOp::max;
-  const Work combine = is_extremum ? decode + decode + encode : Work{.combine = 1};
+  const Work combine = is_extremum(op) ? decode + decode + encode : Work{.combine = 1};
   Steps steps;
   if (scheme == Scheme::plain || scheme == Scheme::automatic) {
     steps.make = steps.keep = steps.share = steps.take = copy;
@@ -47,9 +46,8 @@ Steps steps_of(Scheme scheme, ReduceOp op) {
 double extra_bits(const Task& task, const Approach& approach) {
   if (!reduces(task.collective) || approach.codec == nullptr || is_homomorphic(approach.scheme)) return 0;
   const double n = std::max(task.ranks, 1);
-  const bool is_extremum = task.op == ReduceOp::min || task.op == ReduceOp::max;
   double joined = approach.algorithm == Algorithm::recursive_doubling ? 2 * (n - 1) : n - 1;
-  if (is_extremum && approach.algorithm != Algorithm::ring)  // only one value's way counts
+  if (is_extremum(task.op) && approach.algorithm != Algorithm::ring)  // only one value's way counts
     joined = approach.algorithm == Algorithm::direct ? 1 : log2_about(n) + 1;
   if (task.op == ReduceOp::average) joined /= n;
   const double moved = task.collective != Collective::allreduce ? 0

@@ -36,15 +36,16 @@ enum At : std::size_t {
   kFrameChecksumAt = 60,
 };
 
-std::uint32_t folded(std::uint64_t sum) {
-  return static_cast<std::uint32_t>(sum ^ sum >> 32);
-}
-
 Status damaged(std::string_view what) {
   return Status(Code::corrupt_stream, fmt::format("damaged message: {}", what));
 }
 
 }  // namespace
+
+std::uint32_t digest_of(ConstBytes bytes) {
+  const std::uint64_t sum = checksum(bytes);
+  return static_cast<std::uint32_t>(sum ^ sum >> 32);
+}
 
 std::string to_string(const CallSignature& call) {
   std::string text(to_string(call.collective));
@@ -61,7 +62,9 @@ Status disagreement(const CallSignature& own, int rank, const CallSignature& oth
     mine += fmt::format(" as call {}", own.sequence);
     theirs += fmt::format(" as call {}", other.sequence);
   } else if (mine == theirs && own.plan != other.plan) {
-    theirs += " with other options (algorithm, scheme, codec, sigmas, piece_values, audit_every) or counts";
+    theirs +=
+        " with other options (algorithm, scheme, codec, sigmas, piece_values, audit_every, threads) or "
+        "counts";
   } else if (mine == theirs) {
     theirs += " after other calls: an earlier one was not the same";
   }
@@ -97,7 +100,7 @@ void store(const Frame& frame, std::span<std::byte, Frame::kBytes> to) {
   store_le(base + kValuesAt, frame.values);
   store_le(base + kPayloadChecksumAt, frame.payload_checksum);
   store_le(base + kHistoryAt, frame.call.history);
-  store_le(base + kFrameChecksumAt, folded(checksum(ConstBytes(base, kFrameChecksumAt))));
+  store_le(base + kFrameChecksumAt, digest_of(ConstBytes(base, kFrameChecksumAt)));
 }
 
 std::uint32_t digest_of(const CallSignature& call) {
@@ -113,7 +116,7 @@ Result<Frame> load_frame(ConstBytes bytes) {
     return damaged(fmt::format("{} bytes, a frame has {}", bytes.size(), Frame::kBytes));
   const std::byte* const base = bytes.data();
   if (base[kMagicAt] != kMagic) return damaged("it does not begin like one of homz");
-  if (load_le<std::uint32_t>(base + kFrameChecksumAt) != folded(checksum(bytes.first(kFrameChecksumAt))))
+  if (load_le<std::uint32_t>(base + kFrameChecksumAt) != digest_of(bytes.first(kFrameChecksumAt)))
     return damaged("the frame's checksum does not match");
   if (base[kVersionAt] != kVersion)
     return Status(

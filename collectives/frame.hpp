@@ -33,6 +33,8 @@ struct CallSignature {
   friend bool operator==(const CallSignature&, const CallSignature&) = default;
 };
 
+// Half the bits of the checksum.
+std::uint32_t digest_of(ConstBytes bytes);
 std::uint32_t digest_of(const CallSignature& call);
 // "allreduce sum of 1000 f32, bound 0.001"
 std::string to_string(const CallSignature& call);

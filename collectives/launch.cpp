@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "collectives/algorithms/algorithms.hpp"
 #include "collectives/operate.hpp"
@@ -22,14 +23,17 @@ double seconds_since(Clock::time_point start) {
 
 // ---- The audit: the uncompressed collective besides, and the largest difference to it.
 
+// Infinite where one is a number that the other is not.
 template <class T>
 double largest_difference(ConstBytes a, ConstBytes b) {
   const T* const x = reinterpret_cast<const T*>(a.data());
   const T* const y = reinterpret_cast<const T*>(b.data());
   double largest = 0;
   for (std::size_t i = 0; i < a.size() / sizeof(T); ++i) {
+    if (x[i] == y[i] || (std::isnan(x[i]) && std::isnan(y[i]))) continue;
     const double difference = std::abs(static_cast<double>(x[i]) - static_cast<double>(y[i]));
-    if (difference > largest) largest = difference;
+    largest =
+        std::isnan(difference) ? std::numeric_limits<double>::infinity() : std::max(largest, difference);
   }
   return largest;
 }
@@ -73,7 +77,6 @@ void report(const Running& run) {
     if (codec.ok()) to.codec = to_string(*codec);
     to.share = run.spending.share;
   }
-  to.total_seconds = seconds_since(run.start);
 }
 
 // Whether ranks agree before they choose.
@@ -95,12 +98,12 @@ Result<std::shared_ptr<Running>> prepare(Office& office, Call call) {
                     earlier.message()));
   auto run = std::make_shared<Running>();
   run->place = {wire.rank(), wire.size(), call.root};
-  HOMZ_TRY(check(call, run->place).within(fmt::format("rank {}", wire.rank())));
-  run->call = std::move(call);
+  run->call = without_ignored(std::move(call), run->place);
+  HOMZ_TRY(check(run->call, run->place).within(fmt::format("rank {}", wire.rank())));
   run->signature = signature_of(run->call, wire.size());
-  const Transport& transport = wire.transport();
-  run->task = task_of(run->call, wire.size(), transport.nodes(), transport.has_native(run->call.collective));
-  run->task.has_native &= run->call.may_block;
+  run->task = task_of(run->call, wire.size(), office.ranks_per_node);
+  run->task.has_native = run->call.may_block && !run->task.uneven &&
+                         wire.transport().has_native(run->call.collective, run->signature.count);
   HOMZ_ASSIGN(run->call.options, with_environment(run->call.options, run->task));
   run->signature.plan = digest_of(run->call);
   return run;
@@ -108,7 +111,7 @@ Result<std::shared_ptr<Running>> prepare(Office& office, Call call) {
 
 // Calls that cannot begin count, too: ranks number them alike.
 Result<std::shared_ptr<Running>> begin(Office& office, Call call) {
-  auto run = prepare(office, std::move(call));
+  auto run = no_throw([&] { return prepare(office, std::move(call)); });
   if (!run.ok()) {
     office.wire->next_call();
     return run;
@@ -134,6 +137,8 @@ std::vector<Sequence::Stage> stages_of_choice(Office& office, const std::shared_
 
 }  // namespace
 
+constexpr double kMostProfileBytes = 1 << 26;
+
 // By a tree, in messages of a fixed size, so that profiles of any length meet.
 Result<Profile> share_profile(Wire& wire, const Profile& own) {
   if (wire.size() == 1) return own;
@@ -141,7 +146,9 @@ Result<Profile> share_profile(Wire& wire, const Profile& own) {
   const Place place{wire.rank(), wire.size(), 0};
   double length = static_cast<double>(text.size());
   for (const bool is_length : {true, false}) {
-    if (!is_length) text.resize(static_cast<std::size_t>(length));
+    if (!(length >= 0 && length <= kMostProfileBytes))
+      return Status(Code::corrupt_stream, fmt::format("a profile of {} bytes", length));
+    text.resize(is_length ? text.size() : static_cast<std::size_t>(length));
     std::vector<std::byte> bytes(is_length ? sizeof length : text.size());
     std::memcpy(bytes.data(), is_length ? static_cast<const void*>(&length) : text.data(), bytes.size());
     Job job;
@@ -186,6 +193,10 @@ Result<std::unique_ptr<Operation>> launch(Office& office, Call call) {
   stages.push_back([&office, run] {
     run->signature.plan = digest_of(run->decision.candidate, run->signature.plan);
     return transfer(office, *run);
+  });
+  stages.push_back([run]() -> Result<std::unique_ptr<Operation>> {
+    run->report.total_seconds = seconds_since(run->start);  // without the audit
+    return std::unique_ptr<Operation>();
   });
   if (is_audited) stages.push_back([&office, run, audited] { return audit(office, run, audited); });
   stages.push_back([run, audited]() -> Result<std::unique_ptr<Operation>> {

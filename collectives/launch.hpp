@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "collectives/call.hpp"
+#include "collectives/calls.hpp"
 #include "collectives/operation.hpp"
 #include "collectives/profile.hpp"
 #include "collectives/record.hpp"
@@ -13,7 +14,7 @@
 
 namespace homz {
 
-// The ranks of one node, and those that have the same position in each node; made when first used.
+// The ranks of one node, and those that have the same position in each node; if nodes have equally many.
 struct Levels {
   std::unique_ptr<Wire> inside, between;
 };
@@ -22,6 +23,7 @@ struct Levels {
 struct Office {
   std::unique_ptr<Wire> wire;
   Levels levels;
+  int ranks_per_node = 1;  // 0: nodes have different numbers
   Profile profile;
   std::uint64_t audits = 0;  // calls that could be audited, on all ranks alike
 
@@ -32,11 +34,16 @@ struct Office {
   };
   static constexpr std::size_t kChoices = 64;
   std::vector<Choice> choices;  // that did not depend on data
+
+  std::unique_ptr<Calls> calls;  // uses all of the above
 };
 
 Result<std::unique_ptr<Operation>> launch(Office& office, Call call);
 // Agrees and chooses, but moves nothing: *decision is there when the operation is done.
 Result<std::unique_ptr<Operation>> launch_choice(Office& office, Call call, Decision* decision);
+
+// By all ranks, where nodes have several ranks each.
+Status make_levels(Office& office);
 
 // Rank 0's profile, on all ranks.
 Result<Profile> share_profile(Wire& wire, const Profile& own);

@@ -70,28 +70,21 @@ Result<std::unique_ptr<Operation>> leg_of(Running& run, const Leg& leg) {
       new Transfers(*leg.wire, std::move(job), std::move(handling), &run.report));
 }
 
-namespace {
-
 // ---- Two levels: the ranks of a node reduce uncompressed, each to a share of the data; ranks at the same
 // position in all nodes allreduce that share, compressed; the ranks of a node gather the shares.
 
 Status make_levels(Office& office) {
-  if (office.levels.inside) return Status();
   Transport& all = office.wire->transport();
   const auto nodes = all.nodes();
-  const int node = nodes[static_cast<std::size_t>(all.rank())];
-  std::vector<int> inside, between, seen;
-  int position = 0;
-  for (int r = 0; r < all.size(); ++r) {
-    if (nodes[static_cast<std::size_t>(r)] != node) continue;
-    if (r == all.rank()) position = static_cast<int>(inside.size());
-    inside.push_back(r);
-  }
-  for (int r = 0; r < all.size(); ++r) {
-    const int other = nodes[static_cast<std::size_t>(r)];
-    const int before = static_cast<int>(std::ranges::count(seen, other));
-    seen.push_back(other);
-    if (before == position) between.push_back(r);
+  office.ranks_per_node = ranks_per_node(nodes);
+  if (office.ranks_per_node <= 1 || office.ranks_per_node == all.size()) return Status();
+  std::vector<int> positions, seen(nodes.size());  // of ranks in their nodes; ranks of nodes so far
+  for (const int node : nodes) positions.push_back(seen[static_cast<std::size_t>(node)]++);
+  const auto own = static_cast<std::size_t>(all.rank());
+  std::vector<int> inside, between;
+  for (std::size_t r = 0; r < nodes.size(); ++r) {
+    if (nodes[r] == nodes[own]) inside.push_back(static_cast<int>(r));
+    if (positions[r] == positions[own]) between.push_back(static_cast<int>(r));
   }
   for (auto [ranks, level] :
        {std::pair{&inside, &office.levels.inside}, std::pair{&between, &office.levels.between}}) {
@@ -101,8 +94,9 @@ Status make_levels(Office& office) {
   return Status();
 }
 
+namespace {
+
 Result<std::unique_ptr<Operation>> two_levels(Office& office, Running& run) {
-  HOMZ_TRY(make_levels(office));
   Wire &inside = *office.levels.inside, &between = *office.levels.between;
   const std::uint64_t size = size_of(run.call.dtype), count = run.call.out.size() / size;
   const auto n = static_cast<std::uint64_t>(inside.size());
@@ -140,7 +134,7 @@ Result<std::unique_ptr<Operation>> two_levels(Office& office, Running& run) {
 Result<std::unique_ptr<Operation>> transfer(Office& office, Running& run) {
   const Candidate& chosen = run.decision.candidate;
   const Call& call = run.call;
-  if (chosen.algorithm == Algorithm::native) return native_operation(*office.wire, call);
+  if (chosen.algorithm == Algorithm::native) return native_operation(office, run);
   if (chosen.algorithm == Algorithm::two_level) return two_levels(office, run);
   return leg_of(run, {office.wire.get(), call.collective, call.op, chosen.algorithm, chosen.scheme, call.in,
                       call.out, call.counts});

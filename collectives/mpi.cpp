@@ -26,6 +26,13 @@ Status checked(std::string_view what, int error) {
   return error == MPI_SUCCESS ? Status() : failed(what, error);
 }
 
+// After MPI_Finalize nothing of MPI may be called.
+bool is_over() {
+  int is_finalized = 0;
+  MPI_Finalized(&is_finalized);
+  return is_finalized != 0;
+}
+
 MPI_Datatype type_of(Dtype dtype) {
   return dtype == Dtype::f32 ? MPI_FLOAT : MPI_DOUBLE;
 }
@@ -81,9 +88,7 @@ class Mpi final : public Transport {
   }
 
   ~Mpi() override {
-    int is_finalized = 0;
-    MPI_Finalized(&is_finalized);
-    if (is_finalized != 0) return;
+    if (is_over()) return;
     for (std::size_t i = 0; i < requests_.size(); ++i) give_up(i);
     static_cast<void>(poll());
     drop_done();
@@ -119,6 +124,7 @@ class Mpi final : public Transport {
 
   Status poll() override {
     if (requests_.empty()) return Status();
+    if (is_over()) return Status(Code::invalid_argument, "MPI is finalised: its communicators are gone");
     done_.resize(requests_.size());
     statuses_.resize(requests_.size());
     int count = 0;
@@ -142,7 +148,7 @@ class Mpi final : public Transport {
 
   void abandon(Pending* pending) override {
     const auto found = std::ranges::find(pendings_, pending);
-    if (found == pendings_.end()) return;
+    if (found == pendings_.end() || is_over()) return;
     give_up(static_cast<std::size_t>(found - pendings_.begin()));
     drop_done();
   }
@@ -169,11 +175,21 @@ class Mpi final : public Transport {
     return std::unique_ptr<Transport>(new Mpi(comm, std::move(nodes)));
   }
 
-  bool has_native(Collective) const noexcept override { return true; }
+  bool has_native(Collective collective, std::uint64_t count) const noexcept override {
+    return is_vector(collective) || count <= most_of_a_block();
+  }
   Status native(Collective collective, ReduceOp op, Dtype dtype, ConstBytes in, Bytes out,
                 std::uint64_t count, int root) override;
 
  private:
+  static bool is_vector(Collective collective) {
+    return collective == Collective::allreduce || collective == Collective::reduce ||
+           collective == Collective::bcast;
+  }
+  // Values for each rank, so that MPI can count those of all.
+  std::uint64_t most_of_a_block() const {
+    return static_cast<std::uint64_t>(std::numeric_limits<int>::max() / size());
+  }
   Status native_vector(Collective collective, ReduceOp op, Dtype dtype, ConstBytes in, Bytes out,
                        std::uint64_t count, int root);
   Status native_blocks(Collective collective, ReduceOp op, Dtype dtype, ConstBytes in, Bytes out,
@@ -276,7 +292,7 @@ Status Mpi::native_vector(Collective collective, ReduceOp op, Dtype dtype, Const
 // A block for or from each rank: as many values as MPI counts.
 Status Mpi::native_blocks(Collective collective, ReduceOp op, Dtype dtype, ConstBytes in, Bytes out,
                           std::uint64_t count, int root) {
-  if (count > static_cast<std::uint64_t>(std::numeric_limits<int>::max() / size()))
+  if (count > most_of_a_block())
     return Status(Code::unsupported, fmt::format("{} values for each of {} ranks are more than MPI's own {} "
                                                  "counts: leave the algorithm open, or choose another",
                                                  count, size(), to_string(collective)));
@@ -303,10 +319,8 @@ Status Mpi::native_blocks(Collective collective, ReduceOp op, Dtype dtype, Const
 
 Status Mpi::native(Collective collective, ReduceOp op, Dtype dtype, ConstBytes in, Bytes out,
                    std::uint64_t count, int root) {
-  const bool is_vector = collective == Collective::allreduce || collective == Collective::reduce ||
-                         collective == Collective::bcast;
-  HOMZ_TRY(is_vector ? native_vector(collective, op, dtype, in, out, count, root)
-                     : native_blocks(collective, op, dtype, in, out, count, root));
+  HOMZ_TRY(is_vector(collective) ? native_vector(collective, op, dtype, in, out, count, root)
+                                 : native_blocks(collective, op, dtype, in, out, count, root));
   const bool has_result = collective != Collective::reduce || rank_ == root;
   if (op == ReduceOp::average && has_result && !out.empty()) divide(dtype, out, size());
   return Status();
@@ -316,12 +330,11 @@ Status Mpi::native(Collective collective, ReduceOp op, Dtype dtype, ConstBytes i
 
 Result<std::unique_ptr<Transport>> mpi_transport(MPI_Comm communicator) {
   return no_throw([&]() -> Result<std::unique_ptr<Transport>> {
-    int is_initialized = 0, is_finalized = 0, is_inter = 0;
+    int is_initialized = 0, is_inter = 0;
     MPI_Initialized(&is_initialized);
     if (is_initialized == 0)
       return Status(Code::invalid_argument, "MPI is not initialised: call MPI_Init first");
-    MPI_Finalized(&is_finalized);
-    if (is_finalized != 0) return Status(Code::invalid_argument, "MPI is finalised: make transports before");
+    if (is_over()) return Status(Code::invalid_argument, "MPI is finalised: make transports before");
     if (communicator == MPI_COMM_NULL) return Status(Code::invalid_argument, "MPI_COMM_NULL has no ranks");
     HOMZ_TRY(checked("MPI_Comm_test_inter", MPI_Comm_test_inter(communicator, &is_inter)));
     if (is_inter != 0)

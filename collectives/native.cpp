@@ -6,24 +6,26 @@ namespace {
 // Blocks: a transport's own collective is not to be interrupted.
 class Native final : public Operation {
  public:
-  Native(Wire& wire, const Call& call) : wire_(wire), call_(call) {}
+  Native(Office& office, const Running& run) : office_(office), run_(run) {}
 
   Result<bool> advance() override {
-    const CallSignature signature = signature_of(call_, wire_.size());
-    HOMZ_TRY(wire_.transport().native(call_.collective, call_.op, call_.dtype, call_.in, call_.out,
-                                      signature.count, call_.root));
+    HOMZ_TRY(office_.wire->poll(run_.signature.sequence));
+    if (office_.calls->any_before(run_.signature.sequence)) return false;
+    const Call& call = run_.call;
+    HOMZ_TRY(office_.wire->transport().native(call.collective, call.op, call.dtype, call.in, call.out,
+                                              run_.signature.count, call.root));
     return true;
   }
 
  private:
-  Wire& wire_;
-  Call call_;
+  Office& office_;
+  const Running& run_;
 };
 
 }  // namespace
 
-Result<std::unique_ptr<Operation>> native_operation(Wire& wire, const Call& call) {
-  return std::unique_ptr<Operation>(new Native(wire, call));
+Result<std::unique_ptr<Operation>> native_operation(Office& office, const Running& run) {
+  return std::unique_ptr<Operation>(new Native(office, run));
 }
 
 }  // namespace homz

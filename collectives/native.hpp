@@ -3,12 +3,11 @@
 
 #include <memory>
 
-#include "collectives/call.hpp"
-#include "collectives/operation.hpp"
-#include "collectives/wire.hpp"
+#include "collectives/running.hpp"
 
 namespace homz {
 
-Result<std::unique_ptr<Operation>> native_operation(Wire& wire, const Call& call);
+// Begins when the calls before it are done: it blocks, and other ranks may wait for those first.
+Result<std::unique_ptr<Operation>> native_operation(Office& office, const Running& run);
 
 }  // namespace homz

@@ -1,6 +1,7 @@
 // What a collective is asked for, and what it tells afterwards.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -58,8 +59,19 @@ Result<ReduceOp> parse_reduce_op(std::string_view text);
 Result<Algorithm> parse_algorithm(std::string_view text);
 Result<Scheme> parse_scheme(std::string_view text);
 
+// Rounds of algorithms that double.
+constexpr int floor_log2(int ranks) {
+  return static_cast<int>(std::bit_width(static_cast<unsigned>(ranks))) - 1;
+}
+constexpr int ceil_log2(int ranks) {
+  return ranks <= 1 ? 0 : floor_log2(ranks - 1) + 1;
+}
+
 constexpr bool is_homomorphic(Scheme scheme) {
   return scheme >= Scheme::hzccl;
+}
+constexpr bool is_extremum(ReduceOp op) {
+  return op == ReduceOp::min || op == ReduceOp::max;
 }
 constexpr bool reduces(Collective collective) {
   return collective <= Collective::reduce;

@@ -43,7 +43,7 @@ struct Leg {
   Scheme scheme = Scheme::plain;
   ConstBytes in;
   Bytes out;
-  std::vector<std::uint64_t> counts;
+  std::span<const std::uint64_t> counts = {};
 };
 Result<std::unique_ptr<Operation>> leg_of(Running& run, const Leg& leg);
 // The call as decided.

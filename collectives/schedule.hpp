@@ -1,7 +1,7 @@
 // What an algorithm is: for each rank a list of transfers of parts, in order.
 //
 // A part is a stretch of the data that travels as a whole; in a reduction every rank has a contribution to
-// it. The executor (operation.hpp) cuts parts into pieces and lets every piece go on as soon as it can.
+// it. The executor (transfers.hpp) cuts parts into pieces and lets every piece go on as soon as it can.
 #pragma once
 
 #include <cstdint>

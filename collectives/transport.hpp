@@ -49,8 +49,9 @@ class Transport {
   // A transport between the given ranks, which all call this with the same list; own messages and tags.
   virtual Result<std::unique_ptr<Transport>> group(std::span<const int> ranks) = 0;
 
-  // The transport's own uncompressed collective, blocking, or unsupported. Ranks must agree.
-  virtual bool has_native(Collective) const noexcept { return false; }
+  // The transport's own uncompressed collective, blocking, or unsupported. Ranks must agree. `count`: values,
+  // as the frame of a call counts them.
+  virtual bool has_native(Collective, std::uint64_t /*count*/) const noexcept { return false; }
   virtual Status native(Collective, ReduceOp, Dtype, ConstBytes, Bytes, std::uint64_t /*count*/,
                         int /*root*/) {
     return Status(Code::unsupported, "this transport has no collectives of its own");

@@ -208,7 +208,8 @@ Status tune_natives(Transport& transport, const TuneOptions& options, Profile& p
                                    Collective::allgather, Collective::bcast,          Collective::scatter,
                                    Collective::gather,    Collective::alltoall};
     profile.natives.clear();
-    if (std::none_of(std::begin(kAll), std::end(kAll), [&](Collective c) { return transport.has_native(c); }))
+    if (std::none_of(std::begin(kAll), std::end(kAll),
+                     [&](Collective c) { return transport.has_native(c, 1); }))
       return Status();
     HOMZ_ASSIGN(auto own, group_of_all(transport));
     Party party(*own);
@@ -219,7 +220,7 @@ Status tune_natives(Transport& transport, const TuneOptions& options, Profile& p
     std::fill(in.bytes().begin(), in.bytes().end(), std::byte{});
     std::fill(out.bytes().begin(), out.bytes().end(), std::byte{});
     for (const Collective collective : kAll) {
-      if (!transport.has_native(collective)) continue;
+      if (!transport.has_native(collective, 1)) continue;
       HOMZ_ASSIGN(Curve curve, measure_native(party, collective, options, in, out));
       if (!curve.points.empty()) profile.natives.push_back({collective, transport.size(), std::move(curve)});
     }

@@ -32,7 +32,7 @@ class Homomorphic final : public Handling {
   }
 
   Status join(Piece& piece, BlockPtr received, bool is_lower, Next next) override {
-    if (is_extremum()) return join_extremum(piece, *received, is_lower);
+    if (is_extremum(reduction_.op)) return join_extremum(piece, *received, is_lower);
     if (next == Next::join || !piece.waiting.empty()) {
       piece.waiting.push_back(std::move(received));
       return next == Next::join ? Status() : sum_waiting(piece);
@@ -63,8 +63,6 @@ class Homomorphic final : public Handling {
   Times times() const override { return coder_.times; }
 
  private:
-  bool is_extremum() const { return reduction_.op == ReduceOp::min || reduction_.op == ReduceOp::max; }
-
   Status encode_own(Piece& piece) {
     if (piece.held) return Status();
     HOMZ_ASSIGN(piece.held, coder_.encode(piece.in));

@@ -105,6 +105,64 @@ TEST(Ongoing, SeveralAtOnceInAnyOrder) {
   });
 }
 
+// Every rank waits for another one first; the transport's own blocking calls come between.
+TEST(Ongoing, WaitedForInAnyOrder) {
+  const Watchdog watchdog(100);
+  constexpr std::size_t kCalls = 4;
+  std::vector<std::vector<Values<float>>> inputs;
+  for (std::size_t k = 0; k < kCalls; ++k) inputs.push_back(inputs_of(4, 20000 * k + 7));
+  for (const Scheme scheme : {Scheme::plain, Scheme::hzccl, Scheme::ccoll})
+    on_ranks(4, [&](Communicator& communicator) {
+      const auto rank = static_cast<std::size_t>(communicator.rank());
+      std::vector<Values<float>> outs(kCalls);
+      std::vector<Ongoing> ongoing;
+      for (std::size_t k = 0; k < kCalls; ++k) {
+        outs[k].resize(inputs[k][rank].size());
+        auto started = communicator.start_allreduce(bytes_of(inputs[k][rank]), bytes_of(outs[k]), Dtype::f32,
+                                                    ReduceOp::sum, options_of(Algorithm::ring, scheme));
+        ASSERT_TRUE(started.ok()) << started.status().message();
+        ongoing.push_back(std::move(*started));
+      }
+      Values<float> between(100, 1);
+      Status blocking;
+      if (rank % 2 == 0) blocking = allreduce(communicator, between, {});
+      for (std::size_t k = 0; k < kCalls; ++k) {
+        const Status status = ongoing[(k + rank) % kCalls].wait();
+        EXPECT_TRUE(status.ok()) << status.message();
+      }
+      if (rank % 2 == 1) blocking = allreduce(communicator, between, {});
+      EXPECT_TRUE(blocking.ok()) << blocking.message();
+      EXPECT_EQ(between, Values<float>(100, 4));
+      for (std::size_t k = 0; k < kCalls; ++k)
+        expect_within(outs[k], exact(inputs[k], ReduceOp::sum), kBound);
+    });
+}
+
+TEST(Ongoing, SaysItsErrorAgain) {
+  const Watchdog watchdog(100);
+  on_ranks(2, [&](Communicator& communicator) {
+    Values<float> in(communicator.rank() == 0 ? 100 : 101, 1), out(in.size());
+    auto started = communicator.start_allreduce(bytes_of(std::as_const(in)), bytes_of(out), Dtype::f32,
+                                                ReduceOp::sum, {});
+    if (!started.ok()) return;
+    EXPECT_EQ(started->wait().code(), Code::invalid_argument);
+    EXPECT_EQ(started->wait().code(), Code::invalid_argument);
+    EXPECT_FALSE(started->test().ok());
+  });
+}
+
+TEST(Ongoing, OutlivesItsCommunicator) {
+  Ongoing left;
+  Values<float> in(kCount, 1), out(kCount);
+  on_ranks(1, [&](Communicator& communicator) {
+    auto started = communicator.start_allreduce(bytes_of(std::as_const(in)), bytes_of(out), Dtype::f32,
+                                                ReduceOp::sum, options_of(Algorithm::ring, Scheme::hzccl));
+    ASSERT_TRUE(started.ok());
+    left = std::move(*started);
+  });
+  EXPECT_EQ(left.wait().code(), Code::invalid_argument);
+}
+
 // Given up before it is done: an error on all ranks, until they renew.
 TEST(Ongoing, GivenUp) {
   const Watchdog watchdog(100);
@@ -129,12 +187,15 @@ TEST(Ongoing, GivenUp) {
   });
 }
 
-TEST(Ongoing, RenewedAway) {
+class RenewedAway : public testing::TestWithParam<Algorithm> {};
+INSTANTIATE_TEST_SUITE_P(Ongoing, RenewedAway, testing::Values(Algorithm::ring, Algorithm::two_level));
+
+TEST_P(RenewedAway, IsAnError) {
   const Watchdog watchdog(100);
-  on_ranks(3, [&](Communicator& communicator) {
+  const auto work = [&](Communicator& communicator) {
     Values<float> in(kCount, 1), out(kCount), later(10, 1);
     auto started = communicator.start_allreduce(bytes_of(std::as_const(in)), bytes_of(out), Dtype::f32,
-                                                ReduceOp::sum, options_of(Algorithm::ring, Scheme::hzccl));
+                                                ReduceOp::sum, options_of(GetParam(), Scheme::hzccl));
     ASSERT_TRUE(started.ok());
     static_cast<void>(started->test());
     ASSERT_TRUE(communicator.renew().ok());
@@ -142,8 +203,9 @@ TEST(Ongoing, RenewedAway) {
     const Status status = started->wait();
     EXPECT_TRUE(status.ok() || status.message().find("renew") != std::string::npos) << status.message();
     EXPECT_TRUE(allreduce(communicator, later, {}).ok());
-    EXPECT_EQ(later[0], 9);
-  });
+    EXPECT_EQ(later[0], 16);
+  };
+  on_ranks(4, work, 2);
 }
 
 TEST(Reports, OfWhatWasSent) {

@@ -2,7 +2,7 @@
 // values.
 #include <initializer_list>
 
-#include "tests/collectives/ranks.hpp"
+#include "tests/collectives/requests.hpp"
 
 namespace homz::test {
 namespace {
@@ -229,6 +229,24 @@ TEST(Movement, Alltoallv) {
             ASSERT_TRUE(status.ok()) << status.message();
             expect_within(in, wanted, bound_of(c));
           });
+}
+
+// Encoded at every hop, close to what the type resolves.
+TEST(Movement, TightBoundsGiveTheSameBits) {
+  for (const Collective collective : {Collective::bcast, Collective::allgather, Collective::allreduce})
+    for (const double bound : {1e-5, 1e-6, 3e-7, 1e-8}) {
+      Request request{.collective = collective,
+                      .count = 5000,
+                      .algorithm = Algorithm::ring,
+                      .scheme = Scheme::cprp2p,
+                      .abs_error = bound};
+      if (collective != Collective::allreduce) request.op = ReduceOp::none;
+      const Answers answers = perform_on(5, request);
+      for (const Answer& answer : answers) {
+        ASSERT_TRUE(answer.status.ok()) << answer.status.message();
+        EXPECT_EQ(answer.out, answers[0].out) << request << " within " << bound;
+      }
+    }
 }
 
 TEST(Movement, Reduce) {

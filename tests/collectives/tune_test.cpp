@@ -75,7 +75,9 @@ class WithNatives final : public Transport {
     HOMZ_ASSIGN(auto messages, messages_->group(ranks));
     return std::unique_ptr<Transport>(new WithNatives(std::move(messages)));
   }
-  bool has_native(Collective collective) const noexcept override { return collective != Collective::scatter; }
+  bool has_native(Collective collective, std::uint64_t) const noexcept override {
+    return collective != Collective::scatter;
+  }
   Status native(Collective collective, ReduceOp op, Dtype, ConstBytes in, Bytes out, std::uint64_t count,
                 int) override {
     const std::uint64_t n = static_cast<std::uint64_t>(size()), bytes = 4 * count;

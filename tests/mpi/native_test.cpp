@@ -96,11 +96,12 @@ void native_tests() {
       for (const std::size_t count : {std::size_t{0}, std::size_t{1}, std::size_t{1000}}) {
         if (!reduces(collective) && op != ReduceOp::sum) continue;
         const Case what{collective, reduces(collective) ? op : ReduceOp::none, count, ranks / 2};
-        expect(transport->has_native(collective), "MPI has it");
+        expect(transport->has_native(collective, what.count), "MPI has it");
         Native<float>(*transport, what).check();
         Native<double>(*transport, what).check();
       }
   const std::uint64_t many = std::uint64_t{1} << 31;
+  expect(!transport->has_native(Collective::allgather, many), "more values than MPI counts");
   const Status status = transport->native(Collective::allgather, ReduceOp::none, Dtype::f32, {}, {}, many, 0);
   expect(status.code() == Code::unsupported, "more values than MPI counts: " + status.message());
 }
