@@ -71,8 +71,8 @@ double seconds_to_agree(const Task& task, const Profile& profile);
 bool can_run(Algorithm algorithm, Scheme scheme, const Task& task);
 
 // Overrides from the environment: HOMZ_ALGORITHM, HOMZ_SCHEME, HOMZ_CODEC, where the options say automatic.
-// They hold for the calls that they suit: other calls, and those with a bound of 0, are as if they were not
-// set. Errors: invalid_argument for values of no meaning.
+// Schemes and algorithms hold for the calls that they suit: other calls, and those with a bound of 0, are as
+// if they were not set. Errors: invalid_argument for values of no meaning.
 Result<CollectiveOptions> with_environment(CollectiveOptions options, const Task& task);
 
 }  // namespace homz

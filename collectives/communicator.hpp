@@ -25,8 +25,8 @@ namespace homz {
 struct Profile;   // collectives/profile.hpp
 class Operation;  // collectives/operation.hpp
 
-// A call under way. The buffers belong to it until it is done; it must not outlive its communicator. To give
-// it up before it is done is an error on all ranks.
+// A call under way. The buffers belong to it until it is done. To give it up before it is done is an error on
+// all ranks; so is its communicator's end.
 class Ongoing {
  public:
   Ongoing() noexcept;
@@ -34,7 +34,8 @@ class Ongoing {
   Ongoing(Ongoing&&) noexcept;
   Ongoing& operator=(Ongoing&&) noexcept;
   ~Ongoing();
-  // Moves it on; true when it is done. Data only moves during test() and wait().
+  // Moves all calls of the communicator on; true when this one is done. Data only moves during test() and
+  // wait(), and during blocking calls. After an error both say it again.
   Result<bool> test();
   Status wait();
 
@@ -42,7 +43,7 @@ class Ongoing {
   std::unique_ptr<Operation> operation_;
 };
 
-// A call that is made again and again with the same buffers: what to do is agreed once, memory is kept.
+// A call that is made again and again with the same buffers: what to do is chosen once, memory is kept.
 class AllreducePlan {
  public:
   // One at a time. The data may change between calls.
