@@ -1,7 +1,6 @@
 #include "collectives/call.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -121,8 +120,9 @@ Status check_overlap(const Call& call, Place place) {
                 fmt::format("{}: input and output overlap, but not as in place", to_string(call.collective)));
 }
 
-std::uint32_t digest(std::string_view text) {
-  return digest_of(std::as_bytes(std::span(text)));
+template <std::size_t N>
+std::uint32_t digest(const std::uint64_t (&numbers)[N]) {
+  return digest_of(std::as_bytes(std::span(numbers)));
 }
 
 }  // namespace
@@ -181,16 +181,17 @@ CallSignature signature_of(const Call& call, int ranks) {
 std::uint32_t digest_of(const Call& call) {
   const CollectiveOptions& options = call.options;
   const bool shares_counts = call.collective != Collective::alltoall;  // else they are known in pairs only
-  return digest(fmt::format("{} {} {} {} {} {} {} {}", options.sigmas, static_cast<int>(options.algorithm),
-                            static_cast<int>(options.scheme),
-                            options.codec.codec == nullptr ? std::string() : to_string(options.codec),
-                            options.piece_values, options.audit_every, options.threads,
-                            fmt::join(shares_counts ? call.counts : std::span<const std::uint64_t>(), " ")));
+  const std::string codec = options.codec.codec == nullptr ? std::string() : to_string(options.codec);
+  return digest({bits_of(options.sigmas), static_cast<std::uint64_t>(options.algorithm),
+                 static_cast<std::uint64_t>(options.scheme), digest_of(std::as_bytes(std::span(codec))),
+                 options.piece_values, options.audit_every, options.threads, options.trusts_ranks,
+                 shares_counts ? digest_of(std::as_bytes(call.counts)) : 0});
 }
 
 std::uint32_t digest_of(const Candidate& candidate, std::uint32_t options) {
-  return digest(fmt::format("{} {} {} {} {}", options, static_cast<int>(candidate.algorithm),
-                            static_cast<int>(candidate.scheme), candidate.codec, candidate.piece_values));
+  return digest({options, static_cast<std::uint64_t>(candidate.algorithm),
+                 static_cast<std::uint64_t>(candidate.scheme),
+                 digest_of(std::as_bytes(std::span(candidate.codec))), candidate.piece_values});
 }
 
 int ranks_per_node(std::span<const int> nodes) {

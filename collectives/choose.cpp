@@ -164,7 +164,7 @@ class Table {
       if (best.piece_values != 0 && cost.seconds >= best.seconds) return;
       best.piece_values = values;
       // The transport's own checks nothing: ranks agree before, if they have not yet.
-      const bool agrees = algorithm == Algorithm::native && !has_asked_;
+      const bool agrees = algorithm == Algorithm::native && !has_asked_ && !options_.trusts_ranks;
       best.seconds = cost.seconds + (agrees ? seconds_to_agree(task_, profile_) : 0);
       best.wire_bytes = cost.wire_bytes;
     };

@@ -70,9 +70,16 @@ double seconds_to_agree(const Task& task, const Profile& profile);
 // What an algorithm can do: for tables, tests and error texts.
 bool can_run(Algorithm algorithm, Scheme scheme, const Task& task);
 
-// Overrides from the environment: HOMZ_ALGORITHM, HOMZ_SCHEME, HOMZ_CODEC, where the options say automatic.
+// What is to be taken where the options say automatic.
+struct Overrides {
+  Algorithm algorithm = Algorithm::automatic;
+  Scheme scheme = Scheme::automatic;
+  CodecChoice codec = {};
+};
+// HOMZ_ALGORITHM, HOMZ_SCHEME, HOMZ_CODEC. Errors: invalid_argument for values of no meaning.
+Result<Overrides> overrides_of_environment();
 // Schemes and algorithms hold for the calls that they suit: other calls, and those with a bound of 0, are as
-// if they were not set. Errors: invalid_argument for values of no meaning.
-Result<CollectiveOptions> with_environment(CollectiveOptions options, const Task& task);
+// if they were not set.
+CollectiveOptions overridden(CollectiveOptions options, const Overrides& overrides, const Task& task);
 
 }  // namespace homz

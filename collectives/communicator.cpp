@@ -66,6 +66,9 @@ Result<Communicator> Communicator::make(std::unique_ptr<Transport> transport, co
     state->office.wire->set_segment_bytes(state->office.profile.between.segment_bytes);
     state->office.calls = std::make_unique<Calls>(*state->office.wire);
     HOMZ_TRY(make_levels(state->office));
+    auto overrides = overrides_of_environment();
+    if (!overrides.ok()) return state->office.wire->fail(state->office.wire->last_call(), overrides.status());
+    state->office.overrides = *overrides;
     return Communicator(std::move(state));
   });
 }

@@ -24,28 +24,38 @@ bool suits(Scheme scheme, Algorithm asked, const Task& task) {
 
 }  // namespace
 
-Result<CollectiveOptions> with_environment(CollectiveOptions options, const Task& task) {
-  return no_throw([&]() -> Result<CollectiveOptions> {
+Result<Overrides> overrides_of_environment() {
+  return no_throw([&]() -> Result<Overrides> {
+    Overrides overrides;
     if (const char* const text = variable("HOMZ_ALGORITHM")) {
       const Result<Algorithm> value = parse_algorithm(text);
       if (!value.ok()) return value.status().within("HOMZ_ALGORITHM");
-      const Scheme scheme = options.scheme == Scheme::automatic ? Scheme::plain : options.scheme;
-      if (options.algorithm == Algorithm::automatic && can_run(*value, scheme, task))
-        options.algorithm = *value;
+      overrides.algorithm = *value;
     }
     if (const char* const text = variable("HOMZ_SCHEME")) {
       const Result<Scheme> value = parse_scheme(text);
       if (!value.ok()) return value.status().within("HOMZ_SCHEME");
-      if (options.scheme == Scheme::automatic && suits(*value, options.algorithm, task))
-        options.scheme = *value;
+      overrides.scheme = *value;
     }
     if (const char* const text = variable("HOMZ_CODEC")) {
       const Result<CodecChoice> value = registry().choose(text);
       if (!value.ok()) return value.status().within("HOMZ_CODEC");
-      if (options.codec.codec == nullptr) options.codec = *value;
+      overrides.codec = *value;
     }
-    return options;
+    return overrides;
   });
+}
+
+CollectiveOptions overridden(CollectiveOptions options, const Overrides& overrides, const Task& task) {
+  const Scheme scheme = options.scheme == Scheme::automatic ? Scheme::plain : options.scheme;
+  if (options.algorithm == Algorithm::automatic && overrides.algorithm != Algorithm::automatic &&
+      can_run(overrides.algorithm, scheme, task))
+    options.algorithm = overrides.algorithm;
+  if (options.scheme == Scheme::automatic && overrides.scheme != Scheme::automatic &&
+      suits(overrides.scheme, options.algorithm, task))
+    options.scheme = overrides.scheme;
+  if (options.codec.codec == nullptr) options.codec = overrides.codec;
+  return options;
 }
 
 }  // namespace homz

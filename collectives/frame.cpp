@@ -63,7 +63,8 @@ Status disagreement(const CallSignature& own, int rank, const CallSignature& oth
     theirs += fmt::format(" as call {}", other.sequence);
   } else if (mine == theirs && own.plan != other.plan) {
     theirs +=
-        " with other options (algorithm, scheme, codec, sigmas, piece_values, audit_every, threads) or "
+        " with other options (algorithm, scheme, codec, sigmas, piece_values, audit_every, threads, "
+        "trusts_ranks) or "
         "counts";
   } else if (mine == theirs) {
     theirs += " after other calls: an earlier one was not the same";

@@ -104,7 +104,7 @@ Result<std::shared_ptr<Running>> prepare(Office& office, Call call) {
   run->task = task_of(run->call, wire.size(), office.ranks_per_node);
   run->task.has_native = run->call.may_block && !run->task.uneven &&
                          wire.transport().has_native(run->call.collective, run->signature.count);
-  HOMZ_ASSIGN(run->call.options, with_environment(run->call.options, run->task));
+  run->call.options = overridden(run->call.options, office.overrides, run->task);
   run->signature.plan = digest_of(run->call);
   return run;
 }
@@ -128,7 +128,8 @@ std::vector<Sequence::Stage> stages_of_choice(Office& office, const std::shared_
         [&office, run] { return ask(office, *run, run->call.fixed ? Look::magnitudes : Look::ratios); });
   stages.push_back([&office, run]() -> Result<std::unique_ptr<Operation>> {
     HOMZ_TRY(decide(office, *run));
-    if (run->decision.candidate.algorithm == Algorithm::native && !run->has_asked)
+    const bool is_native = run->decision.candidate.algorithm == Algorithm::native;
+    if (is_native && !run->has_asked && !run->call.options.trusts_ranks)
       return ask(office, *run, Look::nothing);
     return std::unique_ptr<Operation>();
   });

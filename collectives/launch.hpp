@@ -25,6 +25,7 @@ struct Office {
   Levels levels;
   int ranks_per_node = 1;  // 0: nodes have different numbers
   Profile profile;
+  Overrides overrides;       // the environment's, when the communicator was made
   std::uint64_t audits = 0;  // calls that could be audited, on all ranks alike
 
   struct Choice {

@@ -132,6 +132,7 @@ class Mpi final : public Transport {
                                    statuses_.data());
     if (error != MPI_SUCCESS && error != MPI_ERR_IN_STATUS) return failed("MPI_Testsome", error);
     if (count == MPI_UNDEFINED || count == 0) return Status();
+    idle_polls_ = 0;
     Status first;
     for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) {
       const auto which = static_cast<std::size_t>(done_[i]);
@@ -144,7 +145,10 @@ class Mpi final : public Transport {
     return first;
   }
 
-  void yield() override { sched_yield(); }
+  // Short waits are over before the core is worth giving away.
+  void yield() override {
+    if (++idle_polls_ >= kSpins) sched_yield();
+  }
 
   void abandon(Pending* pending) override {
     const auto found = std::ranges::find(pendings_, pending);
@@ -196,6 +200,7 @@ class Mpi final : public Transport {
                        std::uint64_t count, int root);
 
   static constexpr int kGroupTag = 32766;
+  static constexpr unsigned kSpins = 50;
   static inline const std::shared_ptr<const void> kSomebody = std::make_shared<int>(0);  // sends have owners
 
   void add(MPI_Request request, Pending* pending, std::shared_ptr<const void> owner) {
@@ -253,6 +258,7 @@ class Mpi final : public Transport {
   std::vector<Pending*> pendings_;                   // of the requests; null: given up
   std::vector<std::shared_ptr<const void>> owners_;  // of what is sent; null: a receive
   std::vector<int> done_;
+  unsigned idle_polls_ = 0;
   std::vector<MPI_Status> statuses_;
 };
 

@@ -56,12 +56,15 @@ ChecksumState sums_of(ConstBytes bytes, unsigned threads) {
   const std::uint64_t count = bytes.size() / 4;
   ChecksumState total;
   std::mutex guard;
-  parallel_for(ceil_div(count, kSlice), threads, [&](std::uint64_t task) {
-    const std::uint64_t first = task * kSlice;
-    const ChecksumState part = sum_words(bytes.data() + 4 * first, std::min(kSlice, count - first));
-    const std::lock_guard lock(guard);
-    total.join(part, first);
-  });
+  if (count <= kSlice)
+    total = sum_words(bytes.data(), count);
+  else
+    parallel_for(ceil_div(count, kSlice), threads, [&](std::uint64_t task) {
+      const std::uint64_t first = task * kSlice;
+      const ChecksumState part = sum_words(bytes.data() + 4 * first, std::min(kSlice, count - first));
+      const std::lock_guard lock(guard);
+      total.join(part, first);
+    });
   std::uint32_t last = 0;
   for (std::uint64_t i = 4 * count; i < bytes.size(); ++i)
     last |= std::to_integer<std::uint32_t>(bytes[i]) << (8 * (i - 4 * count));

@@ -265,6 +265,11 @@ TEST(Asking, CostsRounds) {
   EXPECT_NEAR(seconds_to_agree(task_of(4, 5), profile), 30e-6, 1e-9);
 }
 
+Result<CollectiveOptions> with_environment(const CollectiveOptions& options, const Task& task) {
+  HOMZ_ASSIGN(const Overrides overrides, overrides_of_environment());
+  return overridden(options, overrides, task);
+}
+
 class Environment : public testing::Test {
  protected:
   void SetUp() override { clear(); }

@@ -103,7 +103,8 @@ Result<Plan> understand(const Arguments& given) {
     HOMZ_ASSIGN(plan.options.threads, parse_threads(given.threads));
   }
   plan.options.abs_error = plan.task.lossy ? 1 : 0;  // whichever: the ratio stands for it
-  HOMZ_ASSIGN(plan.options, with_environment(plan.options, plan.task));
+  HOMZ_ASSIGN(const Overrides overrides, overrides_of_environment());
+  plan.options = overridden(plan.options, overrides, plan.task);
   HOMZ_ASSIGN(plan.profile, read_profile(given.profile));
   if (given.ratio.given()) {
     const auto ratio = parse_double(given.ratio.text);

@@ -135,6 +135,8 @@ std::optional<Usage> parse(int argc, char** argv, Settings& settings) {
   app.add_option("--codec,-c", texts.codec, "as of homz compress");
   app.add_option("--piece", settings.options.piece_values, "values that travel at once; 0: by the profile");
   app.add_option("--threads", settings.options.threads, "for coding, of each rank")->capture_default_str();
+  app.add_flag("--trust", settings.options.trusts_ranks,
+               "MPI's own collectives run without an agreement before");
   app.add_option("--timeout", settings.options.timeout_seconds,
                  "seconds that a rank may be silent; 0: for ever");
   app.add_option("--iterations,-i", settings.iterations, "measured calls")->capture_default_str();
