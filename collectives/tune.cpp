@@ -86,11 +86,12 @@ Status take_slowest(Party& party, Profile& profile) {
 }  // namespace
 
 // With many pieces, a call takes the time of its messages; with one, that of its rounds and of the call. In
-// rounds of all ranks a message may take longer than between two ranks alone.
+// rounds of all ranks a message may take longer than between two ranks alone; and where ranks share cores,
+// one of several at once takes longer than one of a long row.
 Status tune_calls(Transport& transport, const TuneOptions& options, Profile& profile) {
   return no_throw([&]() -> Status {
     if (transport.size() < 2) return Status();
-    constexpr Probe kMany{Algorithm::ring, 33}, kOne{Algorithm::ring, 1},
+    constexpr Probe kMany{Algorithm::ring, 33}, kOne{Algorithm::ring, 1}, kCrowd{Algorithm::direct, 1},
         kBrief{Algorithm::recursive_doubling, 1};
     HOMZ_ASSIGN(auto messages, group_of_all(transport));
     HOMZ_ASSIGN(auto calls, group_of_all(transport));
@@ -101,17 +102,25 @@ Status tune_calls(Transport& transport, const TuneOptions& options, Profile& pro
     };
     HOMZ_ASSIGN(const Times many, measure(kMany));
     HOMZ_ASSIGN(const Times one, measure(kOne));
+    HOMZ_ASSIGN(const Times crowd, measure(kCrowd));
     HOMZ_ASSIGN(const Times brief, measure(kBrief));
     const double rounds = rounds_of(kOne, party.size()), fewer = rounds_of(kBrief, party.size());
     const double more_messages = 2 * rounds * static_cast<double>(kMany.pieces - kOne.pieces);
     profile.message_seconds = std::max((many.least - one.least) / more_messages, kLeastMessage);
+    const double crowded = 4.0 * (party.size() - 1);  // messages sent and received
     const double round = std::max(one.median - brief.median, 0.0) / (rounds - fewer);
     const bool are_equal = profile.inside.latency == profile.between.latency;
     LinkProfile& slower = profile.inside.latency > profile.between.latency ? profile.inside : profile.between;
     slower.latency = std::max(slower.latency, round - 2 * profile.message_seconds);
-    if (are_equal) profile.inside.latency = slower.latency;
     profile.call_seconds =
         std::max(brief.median - fewer * (slower.latency + 2 * profile.message_seconds), 0.0);
+    if (party.size() > 2) {
+      const double in_a_crowd = (crowd.median - profile.call_seconds) / crowded,
+                   before = profile.message_seconds;
+      profile.message_seconds = std::max(before, in_a_crowd);
+      slower.latency = std::max(slower.latency - 2 * (profile.message_seconds - before), kLeastMessage);
+    }
+    if (are_equal) profile.inside.latency = slower.latency;
     return Status();
   });
 }

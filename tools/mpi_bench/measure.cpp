@@ -3,8 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <optional>
+#include <thread>
 
+#include "collectives/choose.hpp"
 #include "tools/mpi_bench/rank_data.hpp"
 #include "tools/mpi_bench/reference.hpp"
 
@@ -69,6 +72,8 @@ Result<double> time_once(Communicator& communicator, Transport& transport, const
   CollectiveOptions options = trial.options;
   options.report = &trial.report;
   const bool is_mpi = trial.is_baseline && options.algorithm == Algorithm::native;
+  if (settings.pause_seconds > 0)
+    std::this_thread::sleep_for(std::chrono::duration<double>(settings.pause_seconds));
   MPI_Barrier(MPI_COMM_WORLD);
   const double start = MPI_Wtime();
   HOMZ_TRY(is_mpi ? call_native(transport, settings, buffers, trial.report)
@@ -89,10 +94,22 @@ double over_ranks(double own, MPI_Op op) {
   return all;
 }
 
-std::vector<Trial> trials_of(const Settings& settings, double bound) {
+// Whether it can be run as asked for. MPI's own compress nothing, and need no scheme.
+bool can_be_tried(const Settings& settings, Algorithm algorithm, Scheme scheme, bool lossy, int ranks) {
+  if (algorithm == Algorithm::automatic) return true;
+  Task task{.collective = settings.collective, .op = settings.op, .dtype = settings.dtype, .ranks = ranks};
+  task.lossy = lossy;
+  task.has_native = true;
+  return can_run(algorithm, scheme == Scheme::automatic ? Scheme::plain : scheme, task);
+}
+
+// Of lists all that can be run; what is asked for alone tells itself that it cannot.
+std::vector<Trial> trials_of(const Settings& settings, double bound, int ranks) {
   std::vector<Trial> trials;
+  const bool is_list = settings.algorithms.size() * settings.schemes.size() > 1;
   for (const Algorithm algorithm : settings.algorithms)
     for (const Scheme scheme : settings.schemes) {
+      if (is_list && !can_be_tried(settings, algorithm, scheme, bound > 0, ranks)) continue;
       Trial& trial = trials.emplace_back();
       trial.options = settings.options;
       trial.options.algorithm = algorithm;
@@ -126,6 +143,8 @@ Point point_of(const Settings& settings, const Trial& trial, std::uint64_t size,
   point.size_bytes = size;
   MPI_Comm_size(MPI_COMM_WORLD, &point.ranks);
   point.report = trial.report;
+  point.asked_algorithm = trial.options.algorithm;
+  point.asked_scheme = trial.options.scheme;
   point.seconds = median(trial.seconds);
   point.least_seconds = std::ranges::min(trial.seconds);
   point.most_seconds = std::ranges::max(trial.seconds);
@@ -152,7 +171,7 @@ Result<std::vector<Point>> measure(Communicator& communicator, Transport& transp
   if (!settings.only_plain) {
     HOMZ_ASSIGN(reference, Reference::make(transport, settings, buffers));
     bound = bound_of(settings, reference->range());
-    trials = trials_of(settings, bound);
+    trials = trials_of(settings, bound, communicator.size());
   }
   std::vector<Point> points(trials.size());
   const unsigned rounds = settings.warmup + settings.iterations;

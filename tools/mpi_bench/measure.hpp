@@ -12,6 +12,8 @@ struct Point {
   std::uint64_t size_bytes = 0;
   int ranks = 0;
   CallReport report;  // of this rank
+  Algorithm asked_algorithm = Algorithm::automatic;
+  Scheme asked_scheme = Scheme::automatic;
   double seconds = 0, least_seconds = 0, most_seconds = 0;
   double plain_seconds = 0;
   std::string plain;  // which algorithm that was

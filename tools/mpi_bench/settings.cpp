@@ -141,6 +141,8 @@ std::optional<Usage> parse(int argc, char** argv, Settings& settings) {
                  "seconds that a rank may be silent; 0: for ever");
   app.add_option("--iterations,-i", settings.iterations, "measured calls")->capture_default_str();
   app.add_option("--warmup,-x", settings.warmup, "calls before")->capture_default_str();
+  app.add_option("--pause", settings.pause_seconds,
+                 "seconds of rest before each call, in which the token buckets of emulated links fill");
   app.add_option("--profile", settings.profile, "file of homz tune, or of --tune");
   app.add_option("--tune", settings.tune, "measure this machine, write the profile to this file, and end");
   app.add_flag("--json", settings.json, "print JSON");

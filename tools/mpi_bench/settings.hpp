@@ -24,6 +24,7 @@ struct Settings {
   std::vector<Algorithm> plain{Algorithm::native};  // what uncompressed means: the best of these
   CollectiveOptions options;
   unsigned iterations = 11, warmup = 2;
+  double pause_seconds = 0;
   bool json = false, only_plain = false;
   std::string profile, tune;  // files
 };
