@@ -56,11 +56,13 @@ Communicator::Communicator(Communicator&&) noexcept = default;
 Communicator& Communicator::operator=(Communicator&&) noexcept = default;
 Communicator::~Communicator() = default;
 
-Result<Communicator> Communicator::make(std::unique_ptr<Transport> transport, const Profile& profile) {
+Result<Communicator> Communicator::make(std::unique_ptr<Transport> transport, const Profile& profile,
+                                        double timeout_seconds) {
   return no_throw([&]() -> Result<Communicator> {
     auto state = std::make_unique<State>();
     HOMZ_ASSIGN(state->office.wire, Wire::make(std::move(transport), LinkProfile().segment_bytes));
-    Result<Profile> shared = no_throw([&] { return share_profile(*state->office.wire, profile); });
+    Result<Profile> shared =
+        no_throw([&] { return share_profile(*state->office.wire, profile, timeout_seconds); });
     if (!shared.ok()) return state->office.wire->fail(state->office.wire->last_call(), shared.status());
     state->office.profile = std::move(*shared);
     state->office.wire->set_segment_bytes(state->office.profile.between.segment_bytes);

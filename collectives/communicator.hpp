@@ -65,8 +65,10 @@ class AllreducePlan {
 
 class Communicator {
  public:
-  // Called by all ranks of the transport. Rank 0's profile holds for all.
-  static Result<Communicator> make(std::unique_ptr<Transport> transport, const Profile& profile);
+  // Called by all ranks of the transport. Rank 0's profile holds for all. A rank that is silent for
+  // `timeout_seconds` is an error; 0: waits for ever.
+  static Result<Communicator> make(std::unique_ptr<Transport> transport, const Profile& profile,
+                                   double timeout_seconds = 0);
   Communicator(Communicator&&) noexcept;
   Communicator& operator=(Communicator&&) noexcept;
   ~Communicator();

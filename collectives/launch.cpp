@@ -141,7 +141,7 @@ std::vector<Sequence::Stage> stages_of_choice(Office& office, const std::shared_
 constexpr double kMostProfileBytes = 1 << 26;
 
 // By a tree, in messages of a fixed size, so that profiles of any length meet.
-Result<Profile> share_profile(Wire& wire, const Profile& own) {
+Result<Profile> share_profile(Wire& wire, const Profile& own, double timeout_seconds) {
   if (wire.size() == 1) return own;
   std::string text = to_json(own);
   const Place place{wire.rank(), wire.size(), 0};
@@ -160,6 +160,7 @@ Result<Profile> share_profile(Wire& wire, const Profile& own) {
     job.parts[0].bytes = bytes.size();
     job.schedule = binomial_bcast(place);
     job.piece_bytes = std::uint64_t{1} << 20;
+    job.timeout_seconds = timeout_seconds;
     Transfers transfers(wire, std::move(job), plain_handling({}, wire.pool(), true), nullptr);
     while (true) {
       HOMZ_ASSIGN(const bool is_done, transfers.advance());

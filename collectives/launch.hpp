@@ -47,6 +47,6 @@ Result<std::unique_ptr<Operation>> launch_choice(Office& office, Call call, Deci
 Status make_levels(Office& office);
 
 // Rank 0's profile, on all ranks.
-Result<Profile> share_profile(Wire& wire, const Profile& own);
+Result<Profile> share_profile(Wire& wire, const Profile& own, double timeout_seconds);
 
 }  // namespace homz

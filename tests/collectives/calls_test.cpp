@@ -281,6 +281,16 @@ TEST(Timeouts, OfPeersThatDoNotCome) {
 }
 
 // Of one rank alone: all get an error that names it.
+TEST(Timeouts, OfRanksThatMakeNoCommunicator) {
+  const Watchdog watchdog(100);
+  auto transports = loopback(3);
+  std::thread second([own = std::move(transports[1])]() mutable {
+    const Status status = Communicator::make(std::move(own), Profile::unmeasured(), 0.1).status();
+    EXPECT_EQ(status.code(), Code::io) << status.message();
+  });
+  second.join();
+}
+
 TEST(Arguments, OfOneRankThatAreBad) {
   const Watchdog watchdog(100);
   for (int bad = 0; bad < 6; ++bad)
