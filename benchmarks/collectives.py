@@ -32,12 +32,12 @@ ALGORITHMS = {
     "gather": {"default": None}, "alltoall": {"default": None},
 }
 HEAD = ["link", "ranks", "collective", "size", "data", "scheme, algorithm", "ms", "spread", "MPI's best, ms", "faster", "ratio",
-        "faster / ratio", "MB sent by a rank", "error / bound", "same bits"]
+        "faster / ratio", "MB sent by a rank", "coding, ms", "error / bound", "same bits"]
 
 LEGEND = ("ms: median over calls of the time until the last rank is done; spread: longest less shortest, by the median; MPI's best: "
           "of its fastest algorithm (in brackets), in turns with homz in the same run, or when algorithms were tried, whichever was "
           "faster (over TCP, MPI moves long messages in both directions at once in some runs, and not in others); ratio: bytes "
-          "that would have been sent uncompressed over those sent; error / bound: largest error of all ranks' results over what "
+          "that would have been sent uncompressed over those sent; coding: rank 0's time in codecs; error / bound: largest error of all ranks' results over what "
           "was asked for.")
 
 
@@ -126,6 +126,7 @@ def row(rate, data, tried, algorithm, result):
             f"{result['seconds'] * 1e3:.4g}", f"{spread * 100:.0f} %", f"{plain * 1e3:.4g} ({algorithm})",
             f"{gain:.2f}", f"{result['ratio']:.2f}", f"{gain / result['ratio']:.2f}",
             "-" if is_native else f"{result['wire_bytes_per_rank'] / 1e6:.4g}",
+        f"{sum(result[what + '_seconds'] for what in ('encode', 'combine', 'decode')) * 1e3:.3g}",
             f"{result['max_error'] / result['bound']:.3f}" if result["bound"] else "-", "yes" if result["identical"] else "NO"]
 
 
