@@ -13,10 +13,6 @@ namespace {
 constexpr std::size_t kPosted = 4;      // messages of a peer that are waited for at once
 constexpr std::uint32_t kCalls = 8192;  // whose tags differ
 
-bool all_done(std::span<const Pending> pendings) {
-  return std::ranges::all_of(pendings, [](const Pending& p) { return p.done; });
-}
-
 }  // namespace
 
 Channel::Channel(Wire& wire, const CallSignature& call, std::uint64_t capacity)
@@ -28,17 +24,19 @@ Channel::Channel(Wire& wire, const CallSignature& call, std::uint64_t capacity)
 
 Channel::~Channel() {
   for (const int rank : known_) {
-    for (Sending& message : peer(rank).sending) abandon(message.segments);
-    for (Receiving& message : peer(rank).receiving) {
-      abandon({&message.first, 1});
-      abandon(message.rest);
-    }
+    for (auto* const messages : {&peer(rank).sending, &peer(rank).receiving})
+      for (Message& message : *messages) abandon(message);
   }
 }
 
-void Channel::abandon(std::span<Pending> pendings) {
-  for (Pending& pending : pendings)
-    if (!pending.done) wire_.transport().abandon(&pending);
+bool Channel::Message::is_done() const {
+  return first.done && std::ranges::all_of(rest, [](const Pending& segment) { return segment.done; });
+}
+
+void Channel::abandon(Message& message) {
+  if (!message.first.done) wire_.transport().abandon(&message.first);
+  for (Pending& segment : message.rest)
+    if (!segment.done) wire_.transport().abandon(&segment);
 }
 
 Channel::Peer& Channel::peer(int rank) {
@@ -58,14 +56,14 @@ Status Channel::send(int to, const BlockPtr& block) {
   }
   const ConstBytes message = block->message();
   const std::uint64_t segment = wire_.segment_bytes();
-  Sending& sending = peer(to).sending.emplace_back();
+  Message& sending = peer(to).sending.emplace_back();
   sending.block = block;
-  sending.segments.resize(ceil_div<std::uint64_t>(message.size(), segment));
+  sending.rest.resize(ceil_div<std::uint64_t>(message.size(), segment) - 1);
   ++sending_;
-  for (std::size_t i = 0; i < sending.segments.size(); ++i) {
+  for (std::size_t i = 0; i <= sending.rest.size(); ++i) {
     const std::uint64_t first = i * segment;
     HOMZ_TRY(wire_.transport().send(message.subspan(first, std::min(segment, message.size() - first)), block,
-                                    to, tag_ + (i > 0), &sending.segments[i]));
+                                    to, tag_ + (i > 0), i == 0 ? &sending.first : &sending.rest[i - 1]));
   }
   sent_bytes_ += message.size();
   return Status();
@@ -80,7 +78,7 @@ Status Channel::expect(int from) {
 Status Channel::post(int from, Peer& peer) {
   while (peer.expected > 0 && peer.receiving.size() < kPosted) {
     --peer.expected;
-    Receiving& message = peer.receiving.emplace_back();
+    Message& message = peer.receiving.emplace_back();
     // Of a call with more values than this rank's a whole segment comes: there is room for that.
     const std::uint64_t segment = wire_.segment_bytes();
     message.block = wire_.pool().take(std::max(capacity_, segment - Frame::kBytes));
@@ -90,7 +88,7 @@ Status Channel::post(int from, Peer& peer) {
 }
 
 // The frame is here: what it says is checked, the rest of the message asked for.
-Status Channel::open(int from, Receiving& message) {
+Status Channel::open(int from, Message& message) {
   Block& block = *message.block;
   HOMZ_ASSIGN(block.frame, load_frame(block.whole().first(message.first.bytes)));
   message.is_open = true;
@@ -114,11 +112,11 @@ Status Channel::open(int from, Receiving& message) {
 Status Channel::progress() {
   for (const int rank : known_) {
     Peer& peer = *peers_[static_cast<std::size_t>(rank)];
-    while (!peer.sending.empty() && all_done(peer.sending.front().segments)) {
+    while (!peer.sending.empty() && peer.sending.front().is_done()) {
       peer.sending.pop_front();
       --sending_;
     }
-    for (Receiving& message : peer.receiving) {
+    for (Message& message : peer.receiving) {
       if (!message.first.done) break;
       if (!message.is_open) HOMZ_TRY(open(rank, message));
     }
@@ -135,8 +133,8 @@ const Frame* Channel::next_frame(int from) {
 Result<BlockPtr> Channel::next(int from) {
   Peer& peer = this->peer(from);
   if (peer.receiving.empty()) return BlockPtr();
-  Receiving& message = peer.receiving.front();
-  if (!message.is_open || !all_done(message.rest)) return BlockPtr();
+  Message& message = peer.receiving.front();
+  if (!message.is_open || !message.is_done()) return BlockPtr();
   for (std::size_t i = 0; i < message.rest.size(); ++i) {
     const std::uint64_t first = (i + 1) * wire_.segment_bytes();
     if (message.rest[i].bytes != std::min(wire_.segment_bytes(), message.block->message().size() - first))

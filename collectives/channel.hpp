@@ -3,7 +3,7 @@
 // a time, short ones in both).
 #pragma once
 
-#include <deque>
+#include <list>
 #include <vector>
 
 #include "collectives/wire.hpp"
@@ -36,26 +36,23 @@ class Channel {
   Status progress();
 
  private:
-  struct Sending {
+  // The transport knows where each Pending is: messages stay in their place.
+  struct Message {
     BlockPtr block;
-    std::vector<Pending> segments;
-  };
-  struct Receiving {
-    BlockPtr block;
-    Pending first;
-    std::vector<Pending> rest;
-    bool is_open = false;
+    Pending first;              // segment
+    std::vector<Pending> rest;  // those behind it
+    bool is_open = false;       // of what is received: its frame has been read
+    bool is_done() const;
   };
   struct Peer {
-    std::deque<Sending> sending;
-    std::deque<Receiving> receiving;
+    std::list<Message> sending, receiving;
     std::uint64_t expected = 0;  // not posted yet
   };
 
   Peer& peer(int rank);
   Status post(int from, Peer& peer);
-  Status open(int from, Receiving& message);
-  void abandon(std::span<Pending> pendings);
+  Status open(int from, Message& message);
+  void abandon(Message& message);
 
   Wire& wire_;
   CallSignature call_;

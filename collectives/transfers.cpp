@@ -239,9 +239,8 @@ void Transfers::have_result(Way& way) {
 }
 
 Result<bool> Transfers::write_one() {
-  if (to_write_.empty()) return false;
-  Way& way = *to_write_.front();
-  to_write_.pop_front();
+  if (written_ == to_write_.size()) return false;
+  Way& way = *to_write_[written_++];
   HOMZ_TRY(handling_->write(way.piece));
   if (way.next == way.steps.size()) way.piece.held.reset();
   ++completed_;

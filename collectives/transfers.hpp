@@ -3,7 +3,6 @@
 #pragma once
 
 #include <chrono>
-#include <deque>
 #include <memory>
 #include <vector>
 
@@ -98,7 +97,8 @@ class Transfers final : public Operation {
   bool has_begun_ = false;
   std::size_t steps_done_ = 0, prepared_ = 0, completing_ = 0,
               completed_ = 0;  // completed: written, if wanted
-  std::deque<Way*> to_write_;
+  std::vector<Way*> to_write_;
+  std::size_t written_ = 0;  // of those
   std::uint64_t raw_bytes_ = 0;
   double wait_seconds_ = 0;
   bool is_idle_ = false, has_asked_ = false;
