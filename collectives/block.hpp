@@ -6,19 +6,30 @@
 #include <vector>
 
 #include "collectives/frame.hpp"
+#include "core/gpu/gpu.hpp"
 
 namespace homz {
 
 class Block {
  public:
-  // Room for `capacity` bytes of payload. Throws bad_alloc.
-  explicit Block(std::uint64_t capacity)
-      : memory_(static_cast<std::byte*>(::operator new(Frame::kBytes + capacity, kAlign))),
-        capacity_(capacity) {}
-  ~Block() { ::operator delete(memory_, kAlign); }
+  // Room for `capacity` bytes of payload; pinned: that a GPU reaches. Throws bad_alloc.
+  explicit Block(std::uint64_t capacity, bool is_pinned = false) : capacity_(capacity) {
+    if (is_pinned) {
+      auto pinned = gpu::Memory::pinned(Frame::kBytes + capacity);
+      if (!pinned.ok()) throw std::bad_alloc();
+      pinned_ = std::move(*pinned);
+      memory_ = pinned_.bytes().data();
+    } else {
+      memory_ = static_cast<std::byte*>(::operator new(Frame::kBytes + capacity, kAlign));
+    }
+  }
+  ~Block() {
+    if (!is_pinned()) ::operator delete(memory_, kAlign);
+  }
   Block(const Block&) = delete;
   Block& operator=(const Block&) = delete;
 
+  bool is_pinned() const { return pinned_.size() != 0; }
   std::uint64_t capacity() const { return capacity_; }
   Bytes room() { return {memory_ + Frame::kBytes, capacity_}; }   // for a payload
   Bytes whole() { return {memory_, Frame::kBytes + capacity_}; }  // for a message
@@ -34,7 +45,8 @@ class Block {
 
  private:
   static constexpr std::align_val_t kAlign{64};
-  std::byte* memory_;
+  gpu::Memory pinned_;
+  std::byte* memory_ = nullptr;
   std::uint64_t capacity_;
 };
 
@@ -45,16 +57,22 @@ class BlockPool {
  public:
   BlockPool() : free_(std::make_shared<Free>()) {}
 
+  // From now on all memory is pinned: some calls' values are on a GPU.
+  void pin() {
+    if (!pins_) free_->clear();
+    pins_ = true;
+  }
+
   BlockPtr take(std::uint64_t capacity) {
     std::unique_ptr<Block> block;
     for (auto& candidate : *free_)
-      if (candidate->capacity() >= capacity) {
+      if (candidate->capacity() >= capacity && (!pins_ || candidate->is_pinned())) {
         std::swap(candidate, free_->back());
         block = std::move(free_->back());
         free_->pop_back();
         break;
       }
-    if (!block) block = std::make_unique<Block>(capacity);
+    if (!block) block = std::make_unique<Block>(capacity, pins_);
     block->frame = Frame{};
     block->is_sealed = false;
     return BlockPtr(block.release(), [free = free_](Block* done) {
@@ -72,6 +90,7 @@ class BlockPool {
   using Free = std::vector<std::unique_ptr<Block>>;
   static constexpr std::size_t kMost = 4096;
   std::shared_ptr<Free> free_;
+  bool pins_ = false;
 };
 
 }  // namespace homz

@@ -185,6 +185,7 @@ std::uint32_t digest_of(const Call& call) {
   return digest({bits_of(options.sigmas), static_cast<std::uint64_t>(options.algorithm),
                  static_cast<std::uint64_t>(options.scheme), digest_of(std::as_bytes(std::span(codec))),
                  options.piece_values, options.audit_every, options.threads, options.trusts_ranks,
+                 static_cast<std::uint64_t>(options.space),
                  shares_counts ? digest_of(std::as_bytes(call.counts)) : 0});
 }
 

@@ -15,6 +15,7 @@ namespace {
 
 constexpr std::uint64_t kLeastPiece = 4096;         // values: what codecs take as a whole
 constexpr std::uint64_t kMostPieceBytes = 1 << 20;  // raw
+constexpr std::uint64_t kMostOnDevice = 16 << 20;   // where a kernel's start takes as long as 1 MiB
 constexpr double kGuessedRatio = 4;                 // where compression is asked for and nobody looked
 constexpr double kDoubt = 1.1;                      // gains that expectations may well miss
 constexpr double kAskingShare = 25;                 // of a call that asking may take
@@ -71,7 +72,7 @@ bool suits(Scheme scheme, const Task& task) {
   if (scheme == Scheme::automatic || !task.lossy) return false;
   if (!is_homomorphic(scheme)) return true;
   if (!reduces(task.collective)) return false;
-  if (is_extremum(task.op)) return scheme != Scheme::homcomp_fused;
+  if (is_extremum(task.op)) return scheme != Scheme::homcomp_fused && !task.on_device;
   return task.op == ReduceOp::sum || task.op == ReduceOp::average;
 }
 
@@ -82,13 +83,17 @@ struct CodecInQuestion {
   CodecChoice choice;
 };
 
+const std::vector<CodecProfile>& profiled(const CollectiveOptions& options, const Profile& profile) {
+  return options.space == Space::device ? profile.gpu_codecs : profile.codecs;
+}
+
 std::vector<CodecInQuestion> in_question(const CollectiveOptions& options, const Profile& profile) {
   std::vector<CodecInQuestion> codecs;
   if (options.codec.codec != nullptr) {
     codecs.push_back({to_string(options.codec), options.codec});
     return codecs;
   }
-  for (const CodecProfile& each : profile.codecs) {
+  for (const CodecProfile& each : profiled(options, profile)) {
     const Result<CodecChoice> choice = registry().choose(each.codec);
     if (choice.ok()) codecs.push_back({each.codec, *choice});
   }
@@ -96,11 +101,12 @@ std::vector<CodecInQuestion> in_question(const CollectiveOptions& options, const
 }
 
 // That of the codec; else of one with other options; else a guess.
-const CodecProfile& speeds_of(const CodecInQuestion& codec, const Profile& profile) {
+const CodecProfile& speeds_of(const CodecInQuestion& codec, const CollectiveOptions& options,
+                              const Profile& profile) {
   static const Profile kUnmeasured = Profile::unmeasured();
   const std::string_view base = codec.choice.codec->info().name;
-  const CodecProfile* nearest = &kUnmeasured.codecs.front();
-  for (const CodecProfile& each : profile.codecs) {
+  const CodecProfile* nearest = &profiled(options, kUnmeasured).front();
+  for (const CodecProfile& each : profiled(options, profile)) {
     if (each.codec == codec.name) return each;
     if (each.codec.substr(0, each.codec.find(':')) == base) nearest = &each;
   }
@@ -134,8 +140,10 @@ class Table {
     for (std::size_t i = 0; i < codecs.size(); ++i) {
       const double gain = ratio(i);
       if (!(gain > 0)) continue;
-      const bool computes = find_arithmetic(codecs[i].choice.codec->info().id) != nullptr;
-      const CodecProfile& speeds = speeds_of(codecs[i], profile_);
+      const CodecArithmetic* const arithmetic = find_arithmetic(codecs[i].choice.codec->info().id);
+      const bool computes = arithmetic != nullptr && (!task_.on_device || arithmetic->on_device());
+      if (task_.on_device && !codecs[i].choice.codec->on_device()) continue;
+      const CodecProfile& speeds = speeds_of(codecs[i], options_, profile_);
       for (const Scheme scheme : kSchemes)
         if (scheme != Scheme::plain && allows(scheme) && (computes || !is_homomorphic(scheme)))
           for (const Algorithm algorithm : kAlgorithms)
@@ -174,7 +182,9 @@ class Table {
     }
     const double part = values_of_a_part(task_, algorithm);
     const std::uint64_t most =
-        algorithm == Algorithm::native ? kLeastPiece : kMostPieceBytes / size_of(task_.dtype);
+        algorithm == Algorithm::native
+            ? kLeastPiece
+            : (task_.on_device ? kMostOnDevice : kMostPieceBytes) / size_of(task_.dtype);
     for (std::uint64_t values = kLeastPiece; values <= most; values *= 2) {
       weigh(values);
       if (static_cast<double>(values) * (scheme == Scheme::plain ? 1 : 8) > part) break;
@@ -288,7 +298,7 @@ double seconds_to_look(const Task& task, const CollectiveOptions& options, const
   double seconds = values * value_bytes * profile.copy_seconds_per_byte;  // for the largest magnitude
   for (const CodecInQuestion& codec : in_question(options, profile))
     seconds += static_cast<double>(sampled_chunks(static_cast<std::uint64_t>(values))) *
-               speeds_of(codec, profile).encode.seconds(chunk);
+               speeds_of(codec, options, profile).encode.seconds(chunk);
   return seconds;
 }
 

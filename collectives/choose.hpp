@@ -26,6 +26,7 @@ struct Task {
   bool lossy = false;      // a bound above 0 was given
   bool uneven = false;     // counts differ between ranks
   bool has_native = false;
+  bool on_device = false;  // values are on a GPU
   friend bool operator==(const Task&, const Task&) = default;
 };
 

@@ -45,7 +45,7 @@ Result<Coder> Coder::make(const Coding& coding, BlockPool& pool) {
     HOMZ_ASSIGN(coder.params_, coder.arithmetic_->with_step(coding.choice.params, coding.step));
   }
   const std::uint64_t most = std::max(coder.padded(coding.piece_bytes), kLeast * size_of(coding.dtype));
-  coder.tail_ = pool.take(coding.combines ? most : 0);
+  HOMZ_ASSIGN(coder.tail_, coder.room(coding.combines ? most : 0));
   const Encoding encoding = coder.encoding(most);
   HOMZ_ASSIGN(const Footprint codec, coding.choice.codec->footprint(encoding, coder.exec()));
   Footprint all = codec;
@@ -55,7 +55,7 @@ Result<Coder> Coder::make(const Coding& coding, BlockPool& pool) {
     all.encode_scratch = std::max(all.encode_scratch, sums.encode_scratch);
   }
   coder.capacity_ = std::max(all.max_payload, most);
-  coder.scratch_ = pool.take(std::max(all.encode_scratch, all.decode_scratch));
+  HOMZ_ASSIGN(coder.scratch_, coder.room(std::max(all.encode_scratch, all.decode_scratch)));
   return coder;
 }
 
@@ -73,52 +73,55 @@ std::uint64_t Coder::padded(std::uint64_t bytes) const {
   return coding_.combines && last != 0 && last < kLeast ? (count - last + kLeast) * size : bytes;
 }
 
-ConstBytes Coder::pad(ConstBytes values) {
+Result<ConstBytes> Coder::pad(ConstBytes values) {
   const std::uint64_t bytes = padded(values.size());
   if (bytes == values.size()) return values;
-  const Bytes tail = tail_->room().first(bytes);
-  std::fill(std::ranges::copy(values, tail.begin()).out, tail.end(), std::byte{0});
-  return tail;
+  const Bytes tail = tail_.bytes.first(bytes);
+  HOMZ_TRY(processor().zero(tail.subspan(values.size())));
+  HOMZ_TRY(processor().copy(values, tail));
+  return ConstBytes(tail);
 }
 
-BlockPtr Coder::raw_block(ConstBytes values) {
-  BlockPtr block = block_of(values.size());
-  std::ranges::copy(values, block->room().begin());
-  return block;
-}
-
-BlockPtr Coder::block_of(std::uint64_t bytes) {
-  BlockPtr block = this->block();
+Result<BlockPtr> Coder::raw_block(ConstBytes values) {
+  BlockPtr block = pool_->take(std::max<std::uint64_t>(capacity_, values.size()));
   block->frame.content = Content::raw;
-  block->frame.payload_bytes = static_cast<std::uint32_t>(bytes);
+  block->frame.payload_bytes = static_cast<std::uint32_t>(values.size());
+  HOMZ_TRY(processor().copy(values, block->room()));
+  block->frame.has_checksum = true;
+  block->frame.payload_checksum = checksum(block->payload());
   return block;
 }
 
-BlockPtr Coder::seal_payload(BlockPtr block, const Encoded& encoded, bool order_matters) const {
+template <class Work>
+Result<BlockPtr> Coder::make_payload(bool order_matters, std::uint64_t zeros, Work&& work) {
+  BlockPtr block = this->block();
+  HOMZ_ASSIGN(const Bytes payload, processor().output(*block));
+  if (processor().space() == Space::device) HOMZ_TRY(processor().zero(scratch_.bytes.first(zeros)));
+  HOMZ_TRY(work(payload, processor().report()));
+  HOMZ_ASSIGN(const Combined made, processor().take(*block));
+  if (made.encoded.bytes == Codec::kIncompressible) return BlockPtr();
+  const Codec& codec = *coding_.choice.codec;
+  const bool has_sums = processor().space() == Space::device ? codec.sums_on_device() : codec.takes_sums();
   block->frame.content = Content::coded;
-  block->frame.order_matters = order_matters;
-  block->frame.payload_bytes = static_cast<std::uint32_t>(encoded.bytes);
+  block->frame.order_matters = order_matters || made.order_matters;
+  block->frame.payload_bytes = static_cast<std::uint32_t>(made.encoded.bytes);
   block->frame.has_checksum = true;
   block->frame.payload_checksum =
-      coding_.choice.codec->takes_sums() ? encoded.sums.finish(encoded.bytes) : checksum(block->payload());
+      has_sums ? made.encoded.sums.finish(made.encoded.bytes) : checksum(block->payload());
   return block;
 }
 
 Result<BlockPtr> Coder::encode(ConstBytes values) {
   const Stopwatch watch(times.encode);
-  if (values.empty()) return block_of(0);
-  BlockPtr to = block();
-  Encoded encoded;
-  const ConstBytes coded = pad(values);
-  HOMZ_TRY(coding_.choice.codec->encode(encoding(coded.size()), coded, to->room(), scratch_->room(), &encoded,
-                                        exec()));
-  if (encoded.bytes == Codec::kIncompressible) {
-    to = raw_block(values);
-    to->frame.has_checksum = true;
-    to->frame.payload_checksum = checksum(to->payload());
-    return to;
-  }
-  return seal_payload(std::move(to), encoded, false);
+  if (values.empty()) return raw_block(values);
+  HOMZ_ASSIGN(const ConstBytes coded, pad(values));
+  const Encoding how = encoding(coded.size());
+  HOMZ_ASSIGN(const Footprint needs, coding_.choice.codec->footprint(how, exec()));
+  HOMZ_ASSIGN(BlockPtr block, make_payload(false, needs.encode_zeros, [&](Bytes payload, Combined* report) {
+                return coding_.choice.codec->encode(how, coded, payload, scratch_.bytes, &report->encoded,
+                                                    exec());
+              }));
+  return block ? Result<BlockPtr>(std::move(block)) : raw_block(values);
 }
 
 Status Coder::decode(const Block& block, Bytes values) {
@@ -127,20 +130,22 @@ Status Coder::decode(const Block& block, Bytes values) {
     if (block.frame.payload_bytes != values.size())
       return Status(Code::corrupt_stream, fmt::format("a message of {} bytes of values, {} are wanted",
                                                       block.frame.payload_bytes, values.size()));
-    std::ranges::copy(block.payload(), values.begin());
-    return Status();
+    return processor().copy(block.payload(), values);
   }
   HOMZ_TRY(check_coded(block));
   if (values.empty()) return Status(Code::corrupt_stream, "a message of coded values where there are none");
   const bool is_padded = padded(values.size()) != values.size();
-  const Bytes to = is_padded ? tail_->room().first(padded(values.size())) : values;
+  const Bytes to = is_padded ? tail_.bytes.first(padded(values.size())) : values;
   const Encoding how = encoding(to.size());
   HOMZ_ASSIGN(const Footprint needs, coding_.choice.codec->footprint(how, exec()));
   if (block.frame.payload_bytes < needs.min_payload || block.frame.payload_bytes > needs.max_payload)
     return Status(Code::corrupt_stream, fmt::format("a payload of {} bytes", block.frame.payload_bytes));
-  HOMZ_TRY(coding_.choice.codec->decode(how, block.payload(), to, scratch_->room(), exec()));
-  if (is_padded) std::ranges::copy(to.first(values.size()), values.begin());
-  return Status();
+  HOMZ_ASSIGN(const ConstBytes payload, processor().input(block));
+  if (processor().space() == Space::device)
+    HOMZ_TRY(processor().zero(scratch_.bytes.first(needs.decode_zeros)));
+  HOMZ_TRY(coding_.choice.codec->decode(how, payload, to, scratch_.bytes, exec()));
+  HOMZ_TRY(processor().settle());
+  return is_padded ? processor().copy(to.first(values.size()), values) : Status();
 }
 
 Status Coder::check_coded(const Block& block) const {
@@ -148,7 +153,8 @@ Status Coder::check_coded(const Block& block) const {
   return Status(Code::corrupt_stream, "a message of other content than coded values");
 }
 
-OpenStream Coder::open(const Block& block, std::uint64_t bytes) const {
+Result<OpenStream> Coder::open(const Block& block, std::uint64_t bytes) {
+  HOMZ_TRY(check_coded(block));
   const Encoding how = encoding(padded(bytes));
   OpenStream stream;
   stream.header.codec = coding_.choice.codec->info().id;
@@ -160,58 +166,62 @@ OpenStream Coder::open(const Block& block, std::uint64_t bytes) const {
   stream.header.payload_checksum = block.frame.payload_checksum;
   stream.header.order_matters = block.frame.order_matters;
   stream.codec = coding_.choice.codec;
-  stream.payload = block.payload();
+  HOMZ_ASSIGN(stream.payload, processor().input(block));
   return stream;
 }
 
 Result<BlockPtr> Coder::sum(std::span<const BlockPtr> blocks, std::uint64_t bytes) {
-  if (bytes == 0) return block_of(0);
+  if (bytes == 0) return raw_block({});
+  const Stopwatch watch(times.combine);
+  const Encoding how = encoding(padded(bytes));
   BlockPtr total;
   for (std::size_t first = 0; first < blocks.size();) {
     std::vector<OpenStream> operands;
     bool order_matters = false;
-    if (total) operands.push_back(open(*total, bytes));
-    for (; first < blocks.size() && operands.size() < kOperands; ++first) {
-      HOMZ_TRY(check_coded(*blocks[first]));
-      operands.push_back(open(*blocks[first], bytes));
-      order_matters |= blocks[first]->frame.order_matters;
-    }
+    const auto add = [&](const Block& block) -> Status {
+      HOMZ_ASSIGN(operands.emplace_back(), open(block, bytes));
+      order_matters |= block.frame.order_matters;
+      return Status();
+    };
+    if (total) HOMZ_TRY(add(*total));
+    for (; first < blocks.size() && operands.size() < kOperands; ++first) HOMZ_TRY(add(*blocks[first]));
     const std::vector<std::int32_t> ones(operands.size(), 1);
-    const Stopwatch watch(times.combine);
-    BlockPtr to = block();
-    Combined combined;
-    HOMZ_TRY(arithmetic_->combine(encoding(padded(bytes)), Combination{ones}, operands, to->room(),
-                                  scratch_->room(), &combined, exec()));
-    total = seal_payload(std::move(to), combined.encoded, order_matters || combined.order_matters);
+    HOMZ_ASSIGN(const Footprint needs, arithmetic_->footprint(how, operands.size(), exec()));
+    HOMZ_ASSIGN(total, make_payload(order_matters, needs.encode_zeros, [&](Bytes payload, Combined* report) {
+                  return arithmetic_->combine(how, Combination{ones}, operands, payload, scratch_.bytes,
+                                              report, exec());
+                }));
   }
   return total;
 }
 
 Result<BlockPtr> Coder::extremum(Extremum which, const Block& a, const Block& b, std::uint64_t bytes) {
-  if (bytes == 0) return block_of(0);
-  HOMZ_TRY(check_coded(a));
-  HOMZ_TRY(check_coded(b));
+  if (bytes == 0) return raw_block({});
   const Stopwatch watch(times.combine);
-  BlockPtr to = block();
-  Combined combined;
-  HOMZ_TRY(arithmetic_->extremum(encoding(padded(bytes)), which, open(a, bytes), open(b, bytes), to->room(),
-                                 scratch_->room(), &combined, exec()));
-  return seal_payload(std::move(to), combined.encoded, combined.order_matters);
+  HOMZ_ASSIGN(const OpenStream left, open(a, bytes));
+  HOMZ_ASSIGN(const OpenStream right, open(b, bytes));
+  return make_payload(false, 0, [&](Bytes payload, Combined* report) {
+    return arithmetic_->extremum(encoding(padded(bytes)), which, left, right, payload, scratch_.bytes, report,
+                                 exec());
+  });
 }
 
 Result<BlockPtr> Coder::accumulate(const Block& block, ConstBytes values, Bytes decoded) {
-  if (values.empty()) return block_of(0);
-  HOMZ_TRY(check_coded(block));
+  if (values.empty()) return raw_block({});
   const Stopwatch watch(times.combine);
-  BlockPtr to = this->block();
-  Combined combined;
-  const ConstBytes padded_values = pad(values);
-  const bool is_padded = padded_values.size() != values.size();
-  const Bytes into = is_padded && !decoded.empty() ? tail_->room().first(padded_values.size()) : decoded;
-  HOMZ_TRY(arithmetic_->accumulate(encoding(padded_values.size()), open(block, values.size()), padded_values,
-                                   to->room(), into, scratch_->room(), &combined, exec()));
-  if (is_padded && !decoded.empty()) std::ranges::copy(into.first(decoded.size()), decoded.begin());
-  return seal_payload(std::move(to), combined.encoded, block.frame.order_matters || combined.order_matters);
+  HOMZ_ASSIGN(const OpenStream stream, open(block, values.size()));
+  HOMZ_ASSIGN(const ConstBytes operand, pad(values));
+  const bool is_padded = operand.size() != values.size() && !decoded.empty();
+  const Bytes into = is_padded ? tail_.bytes.first(operand.size()) : decoded;
+  const Encoding how = encoding(operand.size());
+  HOMZ_ASSIGN(const Footprint needs, arithmetic_->footprint(how, 1, exec()));
+  HOMZ_ASSIGN(
+      BlockPtr sum,
+      make_payload(block.frame.order_matters, needs.encode_zeros, [&](Bytes payload, Combined* report) {
+        return arithmetic_->accumulate(how, stream, operand, payload, into, scratch_.bytes, report, exec());
+      }));
+  if (is_padded) HOMZ_TRY(processor().copy(into.first(decoded.size()), decoded));
+  return sum;
 }
 
 }  // namespace homz

@@ -19,17 +19,18 @@ struct Coding {
   bool combines = false;          // payloads are operands: always coded
   std::uint64_t piece_bytes = 0;  // of values, at most
   unsigned threads = 1;
+  Processor* processor = nullptr;  // of the values
 };
 
 class Coder {
  public:
+  // Messages are taken from the pool.
   static Result<Coder> make(const Coding& coding, BlockPool& pool);
 
   Dtype dtype() const { return coding_.dtype; }
   std::uint64_t capacity() const { return capacity_; }
-  BlockPtr block() { return pool_->take(capacity_); }
-  BlockPtr block_of(std::uint64_t bytes);  // for raw values
-  BlockPtr raw_block(ConstBytes values);   // a copy
+  Processor& processor() { return *coding_.processor; }
+  Result<Values> room(std::uint64_t bytes) { return processor().room(bytes); }
 
   // Raw where the codec does not make it smaller, unless payloads are to be combined.
   Result<BlockPtr> encode(ConstBytes values);
@@ -45,18 +46,22 @@ class Coder {
  private:
   // Bytes of the values as they are coded; `values` filled up with zeros so far, in tail_ if need be.
   std::uint64_t padded(std::uint64_t bytes) const;
-  ConstBytes pad(ConstBytes values);
+  Result<ConstBytes> pad(ConstBytes values);
+  BlockPtr block() { return pool_->take(capacity_); }
+  Result<BlockPtr> raw_block(ConstBytes values);  // a copy
   Encoding encoding(std::uint64_t bytes) const;
-  OpenStream open(const Block& block, std::uint64_t bytes) const;
+  Result<OpenStream> open(const Block& block, std::uint64_t bytes);
+  // A message with the payload that `work(payload, report)` enqueues or makes.
+  template <class Work>
+  Result<BlockPtr> make_payload(bool order_matters, std::uint64_t zeros, Work&& work);
   Status check_coded(const Block& block) const;
-  BlockPtr seal_payload(BlockPtr block, const Encoded& encoded, bool order_matters) const;
-  Exec exec() const { return host(coding_.threads); }
+  Exec exec() const { return coding_.processor->exec(coding_.threads); }
 
   Coding coding_;
   CodecParams params_{};
   const CodecArithmetic* arithmetic_ = nullptr;
   std::uint64_t capacity_ = 0;
-  BlockPtr scratch_, tail_;  // memory that the pool keeps from call to call
+  Values scratch_, tail_;  // memory that is kept from call to call
   BlockPool* pool_ = nullptr;
 };
 

@@ -17,23 +17,44 @@ Result<CodecChoice> codec_of(const CollectiveOptions& options, const std::string
 namespace {
 
 // What this rank's data are like.
+// Copies what is sampled to the host.
+class Copied {
+ public:
+  Copied(Processor& processor, ConstBytes data) : processor_(processor), data_(data) {}
+  Result<ConstBytes> operator()(std::uint64_t first, std::uint64_t bytes) {
+    if (processor_.space() == Space::host) return data_.subspan(first, bytes);
+    copy_.resize(bytes);
+    HOMZ_TRY(processor_.copy(data_.subspan(first, bytes), copy_));
+    return ConstBytes(copy_);
+  }
+
+ private:
+  Processor& processor_;
+  ConstBytes data_;
+  std::vector<std::byte> copy_;
+};
+
 Result<Record> look(const Running& run, Look at, const Profile& profile, BlockPool& pool) {
   const CollectiveOptions& options = run.call.options;
   const ConstBytes data = own_data(run.call, run.place);
   Record record;
   if (at == Look::nothing) return record;
-  record.magnitude_sum = record.magnitude_max = largest_magnitude(run.call.dtype, data);
+  HOMZ_ASSIGN(record.magnitude_max, run.processor->largest_magnitude(run.call.dtype, data));
+  record.magnitude_sum = record.magnitude_max;
   record.amplification = std::max(1.0, record.magnitude_max + options.abs_error);
   if (data.empty()) record.ranks = 0;  // what it would say of ratios does not count
   if (at == Look::magnitudes) return record;
   const bool divides = run.call.op == ReduceOp::sum;
   const double bound = options.abs_error / (divides ? run.place.size : 1);
   const std::vector<std::string> codecs = codecs_in_question(options, profile);
+  Copied sample(*run.processor, data);
   for (std::size_t i = 0; i < std::min(codecs.size(), Record::kCodecs) && !data.empty(); ++i) {
     HOMZ_ASSIGN(const CodecChoice codec, codec_of(options, codecs[i]));
     HOMZ_ASSIGN(const std::uint64_t bytes, sample_scratch(codec, run.call.dtype, bound));
     const BlockPtr scratch = pool.take(bytes);
-    HOMZ_ASSIGN(const double ratio, sampled_ratio(codec, run.call.dtype, bound, data, scratch->room()));
+    const std::uint64_t count = data.size() / size_of(run.call.dtype);
+    HOMZ_ASSIGN(const double ratio,
+                sampled_ratio(codec, run.call.dtype, bound, count, std::ref(sample), scratch->room()));
     record.compressed[i] = 1 / ratio;
   }
   return record;

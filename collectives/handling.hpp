@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "collectives/block.hpp"
+#include "collectives/processor.hpp"
 #include "core/memory.hpp"
 
 namespace homz {
@@ -20,7 +21,7 @@ struct Piece {
 
   // ---- On the way
   BlockPtr held;                  // what this rank has, as a message
-  BlockPtr values;                // what this rank has, as values, where that is not `in` any more
+  Values values;                  // what this rank has, as values, where that is not `in` any more
   std::vector<BlockPtr> waiting;  // contributions that will be operated on at once
   bool is_decoded = false;        // out has what `held` decodes to
 };

@@ -11,6 +11,7 @@
 #include "collectives/operate.hpp"
 #include "collectives/running.hpp"
 #include "collectives/schemes/schemes.hpp"
+#include "core/gpu/gpu.hpp"
 
 namespace homz {
 namespace {
@@ -47,6 +48,7 @@ struct Audit {
 Result<std::unique_ptr<Operation>> audit(Office& office, const std::shared_ptr<Running>& run,
                                          const std::shared_ptr<Audit>& audit) {
   audit->run = *run;
+  audit->run.processor = office.host.get();
   Call& call = audit->run.call;
   audit->out.resize(call.out.size());
   call.out = audit->out;
@@ -102,7 +104,9 @@ Result<std::shared_ptr<Running>> prepare(Office& office, Call call) {
   HOMZ_TRY(check(run->call, run->place).within(fmt::format("rank {}", wire.rank())));
   run->signature = signature_of(run->call, wire.size());
   run->task = task_of(run->call, wire.size(), office.ranks_per_node);
-  run->task.has_native = run->call.may_block && !run->task.uneven &&
+  HOMZ_ASSIGN(run->processor, office.processor(run->call.options));
+  run->task.on_device = run->processor->space() == Space::device;
+  run->task.has_native = run->call.may_block && !run->task.uneven && !run->task.on_device &&
                          wire.transport().has_native(run->call.collective, run->signature.count);
   run->call.options = overridden(run->call.options, office.overrides, run->task);
   run->signature.plan = digest_of(run->call);
@@ -138,6 +142,19 @@ std::vector<Sequence::Stage> stages_of_choice(Office& office, const std::shared_
 
 }  // namespace
 
+Result<Processor*> Office::processor(const CollectiveOptions& options) {
+  if (host == nullptr) host = host_processor(wire->pool());
+  if (options.space == Space::host) return host.get();
+  if (gpu == nullptr) {
+    HOMZ_ASSIGN(gpu, gpu_processor());
+    wire->pool().pin();
+    for (Wire* const level : {levels.inside.get(), levels.between.get()})
+      if (level != nullptr) level->pool().pin();
+  }
+  HOMZ_TRY(gpu::wait(options.stream));
+  return gpu.get();
+}
+
 constexpr double kMostProfileBytes = 1 << 26;
 
 // By a tree, in messages of a fixed size, so that profiles of any length meet.
@@ -145,6 +162,7 @@ Result<Profile> share_profile(Wire& wire, const Profile& own, double timeout_sec
   if (wire.size() == 1) return own;
   std::string text = to_json(own);
   const Place place{wire.rank(), wire.size(), 0};
+  const auto processor = host_processor(wire.pool());
   double length = static_cast<double>(text.size());
   for (const bool is_length : {true, false}) {
     if (!(length >= 0 && length <= kMostProfileBytes))
@@ -161,7 +179,7 @@ Result<Profile> share_profile(Wire& wire, const Profile& own, double timeout_sec
     job.schedule = binomial_bcast(place);
     job.piece_bytes = std::uint64_t{1} << 20;
     job.timeout_seconds = timeout_seconds;
-    Transfers transfers(wire, std::move(job), plain_handling({}, wire.pool(), true), nullptr);
+    Transfers transfers(wire, std::move(job), plain_handling({}, *processor, wire.pool(), true), nullptr);
     while (true) {
       HOMZ_ASSIGN(const bool is_done, transfers.advance());
       if (is_done) break;
@@ -189,7 +207,10 @@ Result<std::unique_ptr<Operation>> launch(Office& office, Call call) {
   const bool is_audited =
       options.audit_every != 0 && options.abs_error > 0 && number % options.audit_every == 0;
   const auto audited = is_audited ? std::make_shared<Audit>() : nullptr;
-  if (is_audited) audited->in.assign(run->call.in.begin(), run->call.in.end());
+  if (is_audited) {
+    audited->in.resize(run->call.in.size());
+    HOMZ_TRY(run->processor->copy(run->call.in, audited->in));
+  }
 
   std::vector<Sequence::Stage> stages = stages_of_choice(office, run);
   stages.push_back([&office, run] {
@@ -202,10 +223,13 @@ Result<std::unique_ptr<Operation>> launch(Office& office, Call call) {
   });
   if (is_audited) stages.push_back([&office, run, audited] { return audit(office, run, audited); });
   stages.push_back([run, audited]() -> Result<std::unique_ptr<Operation>> {
-    if (audited)
+    if (audited) {
+      std::vector<std::byte> result(run->call.out.size());
+      HOMZ_TRY(run->processor->copy(run->call.out, result));
       run->report.audited_error = with_dtype(run->call.dtype, [&](auto zero) {
-        return largest_difference<decltype(zero)>(run->call.out, audited->out);
+        return largest_difference<decltype(zero)>(result, audited->out);
       });
+    }
     report(*run);
     return std::unique_ptr<Operation>();
   });

@@ -8,6 +8,7 @@
 #include "collectives/call.hpp"
 #include "collectives/calls.hpp"
 #include "collectives/operation.hpp"
+#include "collectives/processor.hpp"
 #include "collectives/profile.hpp"
 #include "collectives/record.hpp"
 #include "collectives/wire.hpp"
@@ -35,6 +36,11 @@ struct Office {
   };
   static constexpr std::size_t kChoices = 64;
   std::vector<Choice> choices;  // that did not depend on data
+
+  // Made when it is first wanted.
+  std::unique_ptr<Processor> host, gpu;
+  // That of the buffers; values of a GPU are there when the call begins.
+  Result<Processor*> processor(const CollectiveOptions& options);
 
   std::unique_ptr<Calls> calls;  // uses all of the above
 };

@@ -24,7 +24,8 @@ std::uint64_t piece_bytes_of(const Running& run) {
 Result<std::unique_ptr<Handling>> handling_of(const Running& run, const Leg& leg, std::uint64_t piece_bytes) {
   const CollectiveOptions& options = run.call.options;
   const Reduction reduction{leg.op, run.call.dtype, run.place.size};
-  if (leg.scheme == Scheme::plain) return plain_handling(reduction, leg.wire->pool(), options.checksum_plain);
+  if (leg.scheme == Scheme::plain)
+    return plain_handling(reduction, *run.processor, leg.wire->pool(), options.checksum_plain);
   HOMZ_ASSIGN(const CodecChoice codec, codec_of(options, run.decision.candidate.codec));
   const Coding coding{.choice = codec,
                       .dtype = run.call.dtype,
@@ -32,7 +33,8 @@ Result<std::unique_ptr<Handling>> handling_of(const Running& run, const Leg& leg
                       .step = run.spending.step,
                       .combines = is_homomorphic(leg.scheme),
                       .piece_bytes = piece_bytes,
-                      .threads = options.threads};
+                      .threads = options.threads,
+                      .processor = run.processor};
   HOMZ_ASSIGN(Coder coder, Coder::make(coding, leg.wire->pool()));
   if (is_homomorphic(leg.scheme)) return homomorphic_handling(reduction, std::move(coder), leg.scheme);
   return decoding_handling(reduction, std::move(coder), leg.scheme == Scheme::cprp2p);

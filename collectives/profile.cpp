@@ -183,7 +183,8 @@ Result<Profile> read_profile(const Json& json) {
   HOMZ_ASSIGN(const Reader reader,
               Reader::of(json, "",
                          {"format", "machine", "inside", "between", "reduce_seconds_per_byte",
-                          "copy_seconds_per_byte", "call_seconds", "message_seconds", "codecs", "natives"}));
+                          "copy_seconds_per_byte", "call_seconds", "message_seconds", "codecs", "gpu_codecs",
+                          "natives"}));
   HOMZ_TRY(reader.integer("format", kFormat, kFormat).status());
   Profile profile;
   HOMZ_ASSIGN(profile.machine, reader.text("machine"));
@@ -197,6 +198,11 @@ Result<Profile> read_profile(const Json& json) {
   HOMZ_ASSIGN(profile.message_seconds, reader.number("message_seconds"));
   HOMZ_TRY(read_list(reader, "codecs", profile.codecs));
   HOMZ_TRY(read_list(reader, "natives", profile.natives));
+  profile.gpu_codecs = Profile::unmeasured().gpu_codecs;
+  if (json.contains("gpu_codecs")) {
+    profile.gpu_codecs.clear();
+    HOMZ_TRY(read_list(reader, "gpu_codecs", profile.gpu_codecs));
+  }
   return profile;
 }
 
@@ -231,6 +237,11 @@ Profile Profile::unmeasured() {
     return Curve{{{kLeast, kCall + kLeast / bytes_per_second}, {kMost, kCall + kMost / bytes_per_second}}};
   };
   profile.codecs.push_back({"homcomp", at(1e9), at(1.5e9), at(1.5e9), at(0.8e9)});
+  const auto on_gpu = [](double bytes_per_second) {
+    constexpr double kCall = 5e-5, kLeast = 16384, kMost = 64 << 20;
+    return Curve{{{kLeast, kCall + kLeast / bytes_per_second}, {kMost, kCall + kMost / bytes_per_second}}};
+  };
+  profile.gpu_codecs.push_back({"homcomp", on_gpu(5e10), on_gpu(5e10), on_gpu(5e10), on_gpu(4e10)});
   return profile;
 }
 
@@ -252,6 +263,7 @@ std::string to_json(const Profile& profile) {
                      {"call_seconds", profile.call_seconds},
                      {"message_seconds", profile.message_seconds},
                      {"codecs", json_of(profile.codecs)},
+                     {"gpu_codecs", json_of(profile.gpu_codecs)},
                      {"natives", json_of(profile.natives)}};
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
 }

@@ -54,6 +54,7 @@ struct Profile {
   double call_seconds = 0;     // of a call before anything is sent
   double message_seconds = 0;  // a processor's time for one message, sent or received, beside its bytes
   std::vector<CodecProfile> codecs;
+  std::vector<CodecProfile> gpu_codecs;  // of values on a GPU, the copies of payloads included
   std::vector<NativeProfile> natives;
 
   // Where nothing was measured: fast links and slow codecs, so that nothing is compressed unless somebody

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "core/exec.hpp"
 #include "core/field.hpp"
 #include "core/registry.hpp"
 
@@ -102,6 +103,8 @@ struct CollectiveOptions {
   Algorithm algorithm = Algorithm::automatic;
   Scheme scheme = Scheme::automatic;
   CodecChoice codec;               // codec == nullptr: homcomp
+  Space space = Space::host;       // of the buffers; device: the current GPU's
+  CUstream_st* stream = nullptr;   // device: the call waits for what is enqueued on it before it begins
   unsigned threads = 1;            // for coding
   bool checksum_plain = false;     // uncompressed messages carry a checksum, too
   bool trusts_ranks = false;       // to make the same calls: the transport's own collectives are not checked

@@ -13,6 +13,7 @@ struct Running {
   Place place;
   CallSignature signature;
   Task task;
+  Processor* processor = nullptr;
   Record own, all;         // own data, and those of all ranks
   bool has_asked = false;  // all ranks know `all`
   Decision decision;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 
 #include "core/codec.hpp"
 #include "core/registry.hpp"
@@ -25,6 +26,10 @@ Result<std::uint64_t> sample_scratch(const CodecChoice& codec, Dtype dtype, doub
 // same on every run. 1 where the codec gains nothing or there are no values. Any alignment.
 Result<double> sampled_ratio(const CodecChoice& codec, Dtype dtype, double abs_error, ConstBytes data,
                              Bytes scratch);
+// The same of data that read(first byte, bytes) gives, until it is called again.
+using ReadRun = std::function<Result<ConstBytes>(std::uint64_t, std::uint64_t)>;
+Result<double> sampled_ratio(const CodecChoice& codec, Dtype dtype, double abs_error, std::uint64_t count,
+                             const ReadRun& read, Bytes scratch);
 
 // The largest magnitude of all finite values; 0 if there are none. Any alignment.
 double largest_magnitude(Dtype dtype, ConstBytes data);

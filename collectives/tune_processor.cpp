@@ -52,13 +52,15 @@ Status measure_piece(const CodecChoice& codec, const std::vector<float>& values,
   const bool computes = find_arithmetic(codec.codec->info().id) != nullptr;
   const std::uint64_t bytes = 4 * count;
   BlockPool pool;
+  const auto processor = host_processor(pool);
   HOMZ_ASSIGN(Coder coder, Coder::make({.choice = codec,
                                         .dtype = Dtype::f32,
                                         .share = kBound,
                                         .step = computes ? kStep : 0,
                                         .combines = computes,
                                         .piece_bytes = bytes,
-                                        .threads = 1},
+                                        .threads = 1,
+                                        .processor = processor.get()},
                                        pool));
   Pieces pieces(values, count);
   std::vector<BlockPtr> streams;

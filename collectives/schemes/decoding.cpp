@@ -3,9 +3,6 @@
 //
 // A partial result that is sent and used further here, too, is replaced by what the message says, and so is a
 // result that travels: all ranks then compute with the same values and end with the same bits.
-#include <algorithm>
-
-#include "collectives/operate.hpp"
 #include "collectives/schemes/schemes.hpp"
 
 namespace homz {
@@ -21,8 +18,10 @@ class Decoding final : public Handling {
   Result<BlockPtr> contribute(Piece& piece, bool again) override {
     HOMZ_ASSIGN(BlockPtr message, coder_.encode(own(piece)));
     if (again) {
-      if (!piece.values) piece.values = coder_.block_of(piece.bytes);
-      HOMZ_TRY(coder_.decode(*message, piece.values->payload()));
+      if (!piece.values) {
+        HOMZ_ASSIGN(piece.values, coder_.room(piece.bytes));
+      }
+      HOMZ_TRY(coder_.decode(*message, piece.values.bytes));
     } else {
       piece.values.reset();
     }
@@ -30,19 +29,22 @@ class Decoding final : public Handling {
   }
 
   Status join(Piece& piece, BlockPtr received, bool is_lower, Next) override {
-    const BlockPtr theirs = coder_.block_of(piece.bytes);
-    HOMZ_TRY(coder_.decode(*received, theirs->payload()));
-    const ConstBytes mine = own(piece);
-    operate(reduction_.op, reduction_.dtype, is_lower ? ConstBytes(theirs->payload()) : mine,
-            is_lower ? mine : ConstBytes(theirs->payload()), theirs->payload());
+    HOMZ_ASSIGN(const Values theirs, coder_.room(piece.bytes));
+    HOMZ_TRY(coder_.decode(*received, theirs.bytes));
+    const ConstBytes mine = own(piece), other = theirs.bytes;
+    HOMZ_TRY(coder_.processor().operate(reduction_.op, reduction_.dtype, is_lower ? other : mine,
+                                        is_lower ? mine : other, theirs.bytes));
     piece.values = theirs;
     return Status();
   }
 
   Status complete(Piece& piece, bool travels) override {
     if (reduction_.op == ReduceOp::average) {
-      if (!piece.values) piece.values = coder_.raw_block(piece.in);
-      divide(reduction_.dtype, piece.values->payload(), reduction_.ranks);
+      if (!piece.values) {
+        HOMZ_ASSIGN(piece.values, coder_.room(piece.bytes));
+        HOMZ_TRY(coder_.processor().copy(piece.in, piece.values.bytes));
+      }
+      HOMZ_TRY(coder_.processor().divide(reduction_.dtype, piece.values.bytes, reduction_.ranks));
     }
     if (!travels) return Status();
     HOMZ_ASSIGN(piece.held, coder_.encode(own(piece)));
@@ -52,7 +54,7 @@ class Decoding final : public Handling {
 
   Result<BlockPtr> deliver(Piece& piece) override {
     if (!piece.values) return piece.held;
-    return coder_.encode(piece.values->payload());  // cprp2p, of what was taken
+    return coder_.encode(piece.values.bytes);  // cprp2p, of what was taken
   }
 
   Status take(Piece& piece, BlockPtr received, bool passed_on) override {
@@ -62,22 +64,21 @@ class Decoding final : public Handling {
       piece.held = std::move(received);
       return Status();
     }
-    piece.values = coder_.block_of(piece.bytes);
-    return coder_.decode(*received, piece.values->payload());
+    HOMZ_ASSIGN(piece.values, coder_.room(piece.bytes));
+    return coder_.decode(*received, piece.values.bytes);
   }
 
   Status write(Piece& piece) override {
     if (piece.held) return coder_.decode(*piece.held, piece.out);
     const ConstBytes result = own(piece);
-    if (result.data() != piece.out.data()) std::ranges::copy(result, piece.out.begin());
-    return Status();
+    return result.data() == piece.out.data() ? Status() : coder_.processor().copy(result, piece.out);
   }
 
   Times times() const override { return coder_.times; }
 
  private:
   ConstBytes own(const Piece& piece) const {
-    return piece.values ? ConstBytes(piece.values->payload()) : piece.in;
+    return piece.values ? ConstBytes(piece.values.bytes) : piece.in;
   }
 
   Reduction reduction_;

@@ -4,9 +4,6 @@
 // On the host the forms differ in when a rank quantises what it contributes, and whether that takes a pass of
 // its own: hzccl when it is needed, homcomp_ahead before anything else, homcomp_step while nothing else is to
 // be done, homcomp_fused together with the addition.
-#include <algorithm>
-
-#include "collectives/operate.hpp"
 #include "collectives/schemes/schemes.hpp"
 
 namespace homz {
@@ -56,8 +53,8 @@ class Homomorphic final : public Handling {
   // All ranks decode the same sum and divide it alike.
   Status write(Piece& piece) override {
     if (!piece.is_decoded) HOMZ_TRY(coder_.decode(*piece.held, piece.out));
-    if (reduction_.op == ReduceOp::average) divide(reduction_.dtype, piece.out, reduction_.ranks);
-    return Status();
+    if (reduction_.op != ReduceOp::average) return Status();
+    return coder_.processor().divide(reduction_.dtype, piece.out, reduction_.ranks);
   }
 
   Times times() const override { return coder_.times; }

@@ -1,8 +1,5 @@
 // Values travel as they are. A partial result lives in the block that the last contribution came in, so that
 // it goes on without being copied.
-#include <algorithm>
-
-#include "collectives/operate.hpp"
 #include "collectives/schemes/schemes.hpp"
 #include "core/checksum.hpp"
 
@@ -11,13 +8,14 @@ namespace {
 
 class Plain final : public Handling {
  public:
-  Plain(const Reduction& reduction, BlockPool& pool, bool checksums)
-      : reduction_(reduction), pool_(pool), checksums_(checksums) {}
+  Plain(const Reduction& reduction, Processor& processor, BlockPool& pool, bool checksums)
+      : reduction_(reduction), processor_(processor), pool_(pool), checksums_(checksums) {}
 
   std::uint64_t capacity(std::uint64_t piece_bytes) const override { return capacity_ = piece_bytes; }
 
   Result<BlockPtr> contribute(Piece& piece, bool again) override {
-    BlockPtr message = sealed(own(piece));
+    HOMZ_TRY(own(piece));
+    BlockPtr message = sealed(piece.held);
     if (!again) piece.held.reset();
     return message;
   }
@@ -26,7 +24,8 @@ class Plain final : public Handling {
     HOMZ_TRY(check(piece, *received));
     const ConstBytes mine = piece.held ? ConstBytes(piece.held->payload()) : piece.in;
     const Bytes theirs = received->payload();
-    operate(reduction_.op, reduction_.dtype, is_lower ? theirs : mine, is_lower ? mine : theirs, theirs);
+    HOMZ_TRY(processor_.operate(reduction_.op, reduction_.dtype, is_lower ? theirs : mine,
+                                is_lower ? mine : theirs, theirs));
     received->is_sealed = false;
     received->frame.has_checksum = false;
     piece.held = std::move(received);
@@ -34,11 +33,15 @@ class Plain final : public Handling {
   }
 
   Status complete(Piece& piece, bool) override {
-    if (reduction_.op == ReduceOp::average) divide(reduction_.dtype, own(piece)->payload(), reduction_.ranks);
-    return Status();
+    if (reduction_.op != ReduceOp::average) return Status();
+    HOMZ_TRY(own(piece));
+    return processor_.divide(reduction_.dtype, piece.held->payload(), reduction_.ranks);
   }
 
-  Result<BlockPtr> deliver(Piece& piece) override { return sealed(own(piece)); }
+  Result<BlockPtr> deliver(Piece& piece) override {
+    HOMZ_TRY(own(piece));
+    return sealed(piece.held);
+  }
 
   Status take(Piece& piece, BlockPtr received, bool) override {
     HOMZ_TRY(check(piece, *received));
@@ -48,19 +51,16 @@ class Plain final : public Handling {
 
   Status write(Piece& piece) override {
     const ConstBytes result = piece.held ? ConstBytes(piece.held->payload()) : piece.in;
-    if (result.data() != piece.out.data()) std::ranges::copy(result, piece.out.begin());
-    return Status();
+    return result.data() == piece.out.data() ? Status() : processor_.copy(result, piece.out);
   }
 
  private:
   // What this rank has of the piece, in a block.
-  const BlockPtr& own(Piece& piece) {
-    if (!piece.held) {
-      piece.held = pool_.take(capacity_);
-      piece.held->frame.payload_bytes = static_cast<std::uint32_t>(piece.in.size());
-      std::ranges::copy(piece.in, piece.held->room().begin());
-    }
-    return piece.held;
+  Status own(Piece& piece) {
+    if (piece.held) return Status();
+    piece.held = pool_.take(capacity_);
+    piece.held->frame.payload_bytes = static_cast<std::uint32_t>(piece.in.size());
+    return processor_.copy(piece.in, piece.held->room());
   }
 
   BlockPtr sealed(const BlockPtr& block) const {
@@ -77,6 +77,7 @@ class Plain final : public Handling {
   }
 
   Reduction reduction_;
+  Processor& processor_;
   BlockPool& pool_;
   bool checksums_;
   mutable std::uint64_t capacity_ = 0;
@@ -84,8 +85,9 @@ class Plain final : public Handling {
 
 }  // namespace
 
-std::unique_ptr<Handling> plain_handling(const Reduction& reduction, BlockPool& pool, bool checksums) {
-  return std::make_unique<Plain>(reduction, pool, checksums);
+std::unique_ptr<Handling> plain_handling(const Reduction& reduction, Processor& processor, BlockPool& pool,
+                                         bool checksums) {
+  return std::make_unique<Plain>(reduction, processor, pool, checksums);
 }
 
 }  // namespace homz

@@ -15,7 +15,8 @@ struct Reduction {
 };
 
 // Values as they are.
-std::unique_ptr<Handling> plain_handling(const Reduction& reduction, BlockPool& pool, bool checksums);
+std::unique_ptr<Handling> plain_handling(const Reduction& reduction, Processor& processor, BlockPool& pool,
+                                         bool checksums);
 
 // ccoll: decoded where it is reduced, encoded where it is sent, passed on as it came where it is moved.
 // cprp2p: decoded and encoded there, too.

@@ -3,6 +3,8 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "core/gpu/gpu.hpp"
+
 namespace homz::test {
 namespace {
 
@@ -12,6 +14,24 @@ std::vector<std::byte> data_of(int rank, std::uint64_t count, Dtype dtype) {
     const ConstBytes bytes = bytes_of(values);
     return std::vector<std::byte>(bytes.begin(), bytes.end());
   });
+}
+
+// Runs the collective on copies in the memory of a GPU.
+template <class F>
+Status through_gpu(ConstBytes in, Bytes out, F&& collective) {
+  HOMZ_ASSIGN(gpu::Memory there, gpu::Memory::on_device(in.size() + 1));
+  HOMZ_ASSIGN(gpu::Memory result, gpu::Memory::on_device(out.size() + 1));
+  const Bytes from = there.bytes().first(in.size()), to = result.bytes().first(out.size());
+  if (!in.empty()) HOMZ_TRY(gpu::copy(in, from, nullptr));
+  if (!out.empty()) HOMZ_TRY(gpu::copy(out, to, nullptr));
+  HOMZ_TRY(collective(ConstBytes(from), to));
+  if (!out.empty()) HOMZ_TRY(gpu::copy(to, out, nullptr));
+  return gpu::wait(nullptr);
+}
+
+template <class F>
+Status run(Space space, ConstBytes in, Bytes out, F&& collective) {
+  return space == Space::device ? through_gpu(in, out, collective) : collective(in, out);
 }
 
 }  // namespace
@@ -38,7 +58,7 @@ Answer perform(Communicator& communicator, const Request& request) {
   const auto call = [&](std::uint64_t in_count, std::uint64_t out_count, auto&& collective) {
     const std::vector<std::byte> in = data_of(rank, in_count, dtype);
     answer.out.resize(out_count * size_of(dtype));
-    answer.status = collective(ConstBytes(in), Bytes(answer.out));
+    answer.status = run(options.space, in, answer.out, collective);
     return answer;
   };
   Communicator& c = communicator;
@@ -58,7 +78,9 @@ Answer perform(Communicator& communicator, const Request& request) {
       return call(one, all, [&](ConstBytes in, Bytes out) { return c.allgather(in, out, dtype, options); });
     case Collective::bcast:
       answer.out = data_of(rank, one, dtype);
-      answer.status = c.bcast(answer.out, dtype, request.root, options);
+      answer.status = run(options.space, {}, answer.out, [&](ConstBytes, Bytes data) {
+        return c.bcast(data, dtype, request.root, options);
+      });
       return answer;
     case Collective::scatter:
       return call(is_root ? all : 0, one,
