@@ -21,7 +21,7 @@ class Stopwatch {
   std::chrono::steady_clock::time_point start_;
 };
 
-constexpr std::size_t kOperands = 64;  // that are combined at once; more take several passes
+constexpr std::size_t kOperands = 32;  // that are combined at once, on GPUs too; more take several passes
 
 // A few values are stored as they are where that takes fewer bytes than quanta, and then add up as floats, in
 // an order that depends on the algorithm. So the last chunk of what is combined has at least so many values.
