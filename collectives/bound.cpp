@@ -83,9 +83,11 @@ int hops(const BoundedCall& call) {
                          : ceil_log2(call.ranks));
 }
 
-// Steps are numbers of the type.
+// Steps are numbers of the type. To find the quantum of a value and to restore it takes four roundings: with
+// so much left, the nearest quantum keeps the share, and none has to be stored exactly, which would let sums
+// depend on their order.
 double step_of(const BoundedCall& call, double share, const Record& data) {
-  const double step = 2 * (share - unit(call.dtype) * data.magnitude_max);
+  const double step = 2 * (share - 4 * unit(call.dtype) * data.magnitude_max);
   if (!(step > share)) return 0;
   return call.dtype == Dtype::f32 ? static_cast<double>(std::nextafterf(static_cast<float>(step), 0.0f))
                                   : step;
