@@ -83,9 +83,11 @@ int hops(const BoundedCall& call) {
                          : ceil_log2(call.ranks));
 }
 
-// Steps are numbers of the type.
+// Steps are numbers of the type. To find the quantum of a value and to restore it takes four roundings: with
+// so much left, the nearest quantum keeps the share, and none has to be stored exactly, which would let sums
+// depend on their order.
 double step_of(const BoundedCall& call, double share, const Record& data) {
-  const double step = 2 * (share - unit(call.dtype) * data.magnitude_max);
+  const double step = 2 * (share - 4 * unit(call.dtype) * data.magnitude_max);
   if (!(step > share)) return 0;
   return call.dtype == Dtype::f32 ? static_cast<double>(std::nextafterf(static_cast<float>(step), 0.0f))
                                   : step;
@@ -97,11 +99,19 @@ Status too_tight(const BoundedCall& call) {
                             call.abs_error, to_string(call.dtype)));
 }
 
+// The largest magnitude of a result.
+double result_magnitude(const BoundedCall& call, const Record& data) {
+  if (!reduces(call.collective)) return data.magnitude_max;
+  if (call.op == ReduceOp::prod) return data.amplification;
+  return call.op == ReduceOp::sum ? data.magnitude_sum : data.magnitude_max;
+}
+
 // What is encoded at every hop changes at every hop, and ranks end with other bits, unless all do it with one
-// step, and quanta come back: x / step has three roundings, which must not add up to half a quantum.
+// step, and quanta come back: x / step has four roundings, which must not add up to half a quantum.
 bool drifts(const BoundedCall& call, const Spending& spending, const Record& data) {
   if (call.scheme != Scheme::cprp2p) return false;
-  return !(spending.step > 0) || 6 * unit(call.dtype) * (data.magnitude_max + call.abs_error) > spending.step;
+  const double largest = result_magnitude(call, data) + call.abs_error;
+  return !(spending.step > 0) || 8 * unit(call.dtype) * largest > spending.step;
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 // Movement, and reductions that end on some ranks only: bound and identity, for any number of ranks and
-// values.
+// values; the same in place.
+#include <barrier>
 #include <initializer_list>
+#include <numeric>
 
 #include "tests/collectives/requests.hpp"
 
@@ -41,8 +43,8 @@ double sum_bound_of(const Case& c) {
 using Test = std::function<void(Communicator&, const Case&, const CollectiveOptions&)>;
 
 void for_all(std::initializer_list<Algorithm> algorithms, std::initializer_list<Scheme> schemes,
-             const Test& test) {
-  for (int ranks = 1; ranks <= 9; ++ranks)
+             const Test& test, std::initializer_list<int> numbers_of_ranks = {1, 2, 3, 4, 5, 6, 7, 8, 9}) {
+  for (const int ranks : numbers_of_ranks)
     for (const std::uint64_t count : {0u, 1u, 33u, 5003u})
       for (const Algorithm algorithm : algorithms)
         for (const Scheme scheme : schemes) {
@@ -277,6 +279,181 @@ TEST(Movement, ReduceScatter) {
             const auto first = all.begin() + static_cast<std::ptrdiff_t>(rank * c.count);
             expect_within(result, {first, first + static_cast<std::ptrdiff_t>(c.count)}, sum_bound_of(c));
           });
+}
+
+// ---- In place: the bits that two buffers give.
+
+constexpr auto kFewRanks = {1, 2, 5};
+
+TEST(InPlace, ReduceAtTheRoot) {
+  for_all(
+      {Algorithm::ring, Algorithm::rabenseifner, Algorithm::direct, Algorithm::binomial}, kReduced,
+      [&](Communicator& communicator, const Case& c, const CollectiveOptions& options) {
+        const int root = c.ranks / 2;
+        const bool is_root = communicator.rank() == root;
+        Values<float> own = rank_data<float>(communicator.rank(), c.count), apart(is_root ? c.count : 0);
+        for (const Bytes out : {bytes_of(apart), is_root ? bytes_of(own) : Bytes()}) {
+          const Status status = communicator.reduce(bytes_of(std::as_const(own)), out, Dtype::f32,
+                                                    ReduceOp::average, root, options);
+          ASSERT_TRUE(status.ok()) << status.message();
+        }
+        EXPECT_EQ(own, is_root ? apart : rank_data<float>(communicator.rank(), c.count));
+      },
+      kFewRanks);
+}
+
+// Where a rank's values lie in those of all.
+struct Own {
+  std::uint64_t first, count;
+};
+
+Own own_of(const std::vector<std::uint64_t>& counts, int rank) {
+  const auto own = counts.begin() + rank;
+  return {std::accumulate(counts.begin(), own, std::uint64_t{0}), *own};
+}
+
+Bytes stretch(Values<float>& values, std::uint64_t first, std::uint64_t count) {
+  return bytes_of(values).subspan(first * sizeof(float), count * sizeof(float));
+}
+
+// Even and uneven: all values, and how many are each rank's.
+std::vector<std::vector<std::uint64_t>> counts_of(const Case& c) {
+  return {std::vector<std::uint64_t>(static_cast<std::size_t>(c.ranks), c.count), uneven_counts(c.ranks)};
+}
+
+TEST(InPlace, Allgatherv) {
+  for_all(
+      {Algorithm::ring, Algorithm::direct, Algorithm::bruck}, kMoved,
+      [&](Communicator& communicator, const Case& c, const CollectiveOptions& options) {
+        for (const auto& counts : counts_of(c)) {
+          const auto [first, count] = own_of(counts, communicator.rank());
+          const std::uint64_t all = own_of(counts, c.ranks - 1).first + counts.back();
+          const auto own = rank_data<float>(communicator.rank(), count);
+          Values<float> apart(all), together(all);
+          std::ranges::copy(own, together.begin() + static_cast<std::ptrdiff_t>(first));
+          Status status =
+              communicator.allgatherv(bytes_of(own), bytes_of(apart), counts, Dtype::f32, options);
+          ASSERT_TRUE(status.ok()) << status.message();
+          status = communicator.allgatherv(stretch(together, first, count), bytes_of(together), counts,
+                                           Dtype::f32, options);
+          ASSERT_TRUE(status.ok()) << status.message();
+          EXPECT_EQ(together, apart);
+        }
+      },
+      kFewRanks);
+}
+
+TEST(InPlace, GatherAndScatter) {
+  for_all(
+      {Algorithm::binomial, Algorithm::direct}, kMoved,
+      [&](Communicator& communicator, const Case& c, const CollectiveOptions& options) {
+        const int root = c.ranks / 2;
+        const bool is_root = communicator.rank() == root;
+        for (const auto& counts : counts_of(c)) {
+          const bool is_even = counts.front() == counts.back();
+          const auto [first, count] = own_of(counts, communicator.rank());
+          const std::uint64_t all = is_root ? own_of(counts, c.ranks - 1).first + counts.back() : 0;
+          const auto gather = [&](ConstBytes in, Bytes out) {
+            const Status status = is_even ? communicator.gather(in, out, Dtype::f32, root, options)
+                                          : communicator.gatherv(in, out, counts, Dtype::f32, root, options);
+            ASSERT_TRUE(status.ok()) << status.message();
+          };
+          const auto scatter = [&](ConstBytes in, Bytes out) {
+            const Status status = is_even ? communicator.scatter(in, out, Dtype::f32, root, options)
+                                          : communicator.scatterv(in, out, counts, Dtype::f32, root, options);
+            ASSERT_TRUE(status.ok()) << status.message();
+          };
+          const auto own = rank_data<float>(communicator.rank(), count);
+          Values<float> apart(all), together(all), out(count);
+          if (is_root) std::ranges::copy(own, together.begin() + static_cast<std::ptrdiff_t>(first));
+          gather(bytes_of(own), bytes_of(apart));
+          gather(is_root ? stretch(together, first, count) : bytes_of(own), bytes_of(together));
+          EXPECT_EQ(together, apart);
+
+          const Values<float> scattered = rank_data<float>(77, all);
+          Values<float> back = scattered, wanted = scattered;
+          scatter(bytes_of(scattered), bytes_of(out));
+          if (!is_root) {
+            scatter({}, bytes_of(out));
+            continue;
+          }
+          scatter(bytes_of(std::as_const(back)), stretch(back, first, count));
+          std::ranges::copy(out, wanted.begin() + static_cast<std::ptrdiff_t>(first));
+          EXPECT_EQ(back, wanted);  // and the others' values are left alone
+        }
+      },
+      kFewRanks);
+}
+
+// Other overlaps: an error on all ranks, with the next call if this one is over, and nothing is written.
+TEST(InPlace, OtherOverlapsAreRefused) {
+  constexpr std::uint64_t k = 100;
+  constexpr int kRanks = 3;
+  using Wrong = Status (*)(Communicator&, Values<float>&, const CollectiveOptions&);
+  constexpr Dtype f32 = Dtype::f32;
+  constexpr ReduceOp sum = ReduceOp::sum;
+  static constexpr auto at = stretch;
+  const Wrong wrongs[] = {
+      [](Communicator& c, Values<float>& v, const CollectiveOptions& options) {
+        return c.allreduce(at(v, 0, k), at(v, 1, k), f32, sum, options);
+      },
+      [](Communicator& c, Values<float>& v, const CollectiveOptions& options) {
+        return c.reduce(at(v, 1, k), at(v, 0, k), f32, sum, 1, options);
+      },
+      [](Communicator& c, Values<float>& v, const CollectiveOptions& options) {
+        const auto own = static_cast<std::uint64_t>(c.rank());
+        return c.reduce_scatter_block(at(v, 0, kRanks * k), at(v, own * k, k), f32, sum, options);
+      },
+      [](Communicator& c, Values<float>& v, const CollectiveOptions& options) {
+        const std::uint64_t counts[] = {k, k, k};
+        return c.reduce_scatter(at(v, 0, kRanks * k), at(v, 0, k), counts, f32, sum, options);
+      },
+      [](Communicator& c, Values<float>& v, const CollectiveOptions& options) {  // another's place
+        const auto next = static_cast<std::uint64_t>((c.rank() + 1) % kRanks);
+        return c.allgather(at(v, next * k, k), at(v, 0, kRanks * k), f32, options);
+      },
+      [](Communicator& c, Values<float>& v, const CollectiveOptions& options) {
+        return c.gather(at(v, 0, k), at(v, 0, kRanks * k), f32, 1, options);
+      },
+      [](Communicator& c, Values<float>& v, const CollectiveOptions& options) {
+        return c.scatter(at(v, 0, kRanks * k), at(v, 1, k), f32, 0, options);
+      },
+      [](Communicator& c, Values<float>& v, const CollectiveOptions& options) {
+        return c.alltoall(at(v, 0, kRanks * k), at(v, 0, kRanks * k), f32, options);
+      },
+      [](Communicator& c, Values<float>& v, const CollectiveOptions& options) {
+        const std::uint64_t counts[] = {k, k, k};
+        return c.alltoallv(at(v, 0, kRanks * k), counts, at(v, 0, kRanks * k), counts, f32, options);
+      },
+  };
+  const Watchdog watchdog(100);
+  std::barrier<> all(kRanks);
+  on_ranks(kRanks, [&](Communicator& communicator) {
+    for (const Scheme scheme : {Scheme::plain, Scheme::ccoll})
+      for (const Wrong wrong : wrongs) {
+        SCOPED_TRACE(testing::Message() << "case " << &wrong - wrongs);
+        CollectiveOptions options;
+        options.scheme = scheme;
+        options.abs_error = scheme == Scheme::plain ? 0 : kBound;
+        const auto before = rank_data<float>(communicator.rank(), 4 * k);
+        Values<float> values = before, other(k);
+        Status status = wrong(communicator, values, options);
+        if (status.ok())
+          status = communicator.allreduce(bytes_of(before).first(bytes_of(other).size()), bytes_of(other),
+                                          f32, sum, {});
+        EXPECT_EQ(status.code(), Code::invalid_argument) << status.message();
+        EXPECT_NE(status.message().find("overlap"), std::string::npos) << status.message();
+        EXPECT_EQ(values, before);
+        all.arrive_and_wait();
+        ASSERT_TRUE(communicator.renew().ok());
+      }
+  });
+  on_ranks(1, [&](Communicator& communicator) {  // one rank may do all of it
+    Values<float> values(k, 1);
+    EXPECT_TRUE(communicator.alltoall(at(values, 0, k), at(values, 0, k), f32, {}).ok());
+    EXPECT_TRUE(communicator.reduce_scatter_block(at(values, 0, k), at(values, 0, k), f32, sum, {}).ok());
+    EXPECT_EQ(values, Values<float>(k, 1));
+  });
 }
 
 }  // namespace
