@@ -15,7 +15,8 @@ namespace homz {
 namespace {
 
 constexpr std::uint64_t kValues = std::uint64_t{1} << 22;  // 16 MiB: what is measured comes from memory
-constexpr std::uint64_t kPieces[] = {1 << 12, 1 << 14, 1 << 16, 1 << 18, 1 << 20};
+constexpr std::uint64_t kPieces[] = {1 << 12, 1 << 14, 1 << 16, 1 << 18, 1 << 20},
+                        kPiecesOnGpu[] = {1 << 14, 1 << 16, 1 << 18, 1 << 20, 1 << 22};
 constexpr double kBound = 4e-3, kStep = 1.99 * kBound;  // 1e-3 of the range of the data
 
 // Waves of several lengths, and noise that is smaller than the bound.
@@ -34,8 +35,7 @@ std::vector<float> smooth_values() {
 // Takes pieces from one place after the other.
 class Pieces {
  public:
-  Pieces(const std::vector<float>& values, std::uint64_t count)
-      : bytes_(std::as_bytes(std::span(values))), size_(4 * count) {}
+  Pieces(ConstBytes values, std::uint64_t count) : bytes_(values), size_(4 * count) {}
   ConstBytes next() {
     if (at_ + size_ > bytes_.size()) at_ = 0;
     at_ += size_;
@@ -47,12 +47,13 @@ class Pieces {
   std::uint64_t size_, at_ = 0;
 };
 
-Status measure_piece(const CodecChoice& codec, const std::vector<float>& values, std::uint64_t count,
-                     double budget, CodecProfile& profile) {
-  const bool computes = find_arithmetic(codec.codec->info().id) != nullptr;
+// Values are where the processor works; messages come from the pool.
+Status measure_piece(Processor& processor, BlockPool& pool, const CodecChoice& codec, ConstBytes values,
+                     std::uint64_t count, double budget, CodecProfile& profile) {
+  const CodecArithmetic* const arithmetic = find_arithmetic(codec.codec->info().id);
+  const bool computes =
+      arithmetic != nullptr && (processor.space() == Space::host || arithmetic->on_device());
   const std::uint64_t bytes = 4 * count;
-  BlockPool pool;
-  const auto processor = host_processor(pool);
   HOMZ_ASSIGN(Coder coder, Coder::make({.choice = codec,
                                         .dtype = Dtype::f32,
                                         .share = kBound,
@@ -60,7 +61,7 @@ Status measure_piece(const CodecChoice& codec, const std::vector<float>& values,
                                         .combines = computes,
                                         .piece_bytes = bytes,
                                         .threads = 1,
-                                        .processor = processor.get()},
+                                        .processor = &processor},
                                        pool));
   Pieces pieces(values, count);
   std::vector<BlockPtr> streams;
@@ -70,8 +71,8 @@ Status measure_piece(const CodecChoice& codec, const std::vector<float>& values,
   }
   std::size_t at = 0;
   const auto next = [&]() -> const BlockPtr& { return streams[at++ % streams.size()]; };
-  std::vector<float> decoded(count);
-  const Bytes out = std::as_writable_bytes(std::span(decoded));
+  HOMZ_ASSIGN(const Values decoded, processor.room(bytes));
+  const Bytes out = decoded.bytes;
 
   const auto measure = [&](Curve& curve, auto&& work) -> Status {
     HOMZ_ASSIGN(const double seconds, typical_seconds(budget, work));
@@ -89,8 +90,26 @@ Status measure_piece(const CodecChoice& codec, const std::vector<float>& values,
                  [&] { return coder.accumulate(*next(), pieces.next(), Bytes()).status(); });
 }
 
+Status measure_codecs(Processor& processor, BlockPool& pool, ConstBytes values,
+                      std::span<const std::uint64_t> pieces, const TuneOptions& options,
+                      std::vector<CodecProfile>& profiles) {
+  profiles.clear();
+  for (const std::string& name : options.codecs) {
+    HOMZ_ASSIGN(const CodecChoice codec, registry().choose(name));
+    if (processor.space() == Space::device && !codec.codec->on_device()) continue;
+    CodecProfile measured{name, {}, {}, {}, {}};
+    for (const std::uint64_t count : pieces)
+      HOMZ_TRY(
+          measure_piece(processor, pool, codec, values, count, options.seconds_each, measured).within(name));
+    for (Curve* curve : {&measured.encode, &measured.decode, &measured.combine, &measured.accumulate})
+      smooth(*curve);
+    profiles.push_back(std::move(measured));
+  }
+  return Status();
+}
+
 // Also of use: what a byte takes from memory to memory.
-Status measure_memory(std::vector<float>& values, double budget, Profile& profile) {
+Status measure_memory(ConstBytes values, double budget, Profile& profile) {
   const std::uint64_t count = kPieces[2], bytes = 4 * count;
   Pieces pieces(values, count);
   std::vector<float> to(count);
@@ -111,23 +130,22 @@ Status measure_memory(std::vector<float>& values, double budget, Profile& profil
 
 }  // namespace
 
-Status tune_processor(const TuneOptions& options, Profile& profile) {
+Status tune_processor(const TuneOptions& given, Profile& profile) {
   return enter([&]() -> Status {
-    std::vector<std::string> codecs = options.codecs;
-    if (codecs.empty()) codecs.emplace_back(kDefaultCodec);
-    std::vector<float> values = smooth_values();
+    TuneOptions options = given;
+    if (options.codecs.empty()) options.codecs.emplace_back(kDefaultCodec);
+    const std::vector<float> made = smooth_values();
+    const ConstBytes values = std::as_bytes(std::span(made));
     HOMZ_TRY(measure_memory(values, options.seconds_each, profile));
-    profile.codecs.clear();
-    for (const std::string& name : codecs) {
-      HOMZ_ASSIGN(const CodecChoice codec, registry().choose(name));
-      CodecProfile measured{name, {}, {}, {}, {}};
-      for (const std::uint64_t count : kPieces)
-        HOMZ_TRY(measure_piece(codec, values, count, options.seconds_each, measured).within(name));
-      for (Curve* curve : {&measured.encode, &measured.decode, &measured.combine, &measured.accumulate})
-        smooth(*curve);
-      profile.codecs.push_back(std::move(measured));
-    }
-    return Status();
+    BlockPool pool, pinned;
+    const auto on_host = host_processor(pool);
+    HOMZ_TRY(measure_codecs(*on_host, pool, values, kPieces, options, profile.codecs));
+    const auto on_gpu = gpu_processor();
+    if (!on_gpu.ok()) return Status();
+    pinned.pin();
+    HOMZ_ASSIGN(const Values there, (*on_gpu)->room(values.size()));
+    HOMZ_TRY((*on_gpu)->copy(values, there.bytes));
+    return measure_codecs(**on_gpu, pinned, there.bytes, kPiecesOnGpu, options, profile.gpu_codecs);
   });
 }
 
