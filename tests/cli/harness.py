@@ -7,6 +7,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 PROGRAM = ""
@@ -81,6 +82,9 @@ class Case(unittest.TestCase):
         data = self.read_bytes(name)
         return list(struct.unpack(f"{form[0]}{len(data) // struct.calcsize(form)}{form[1]}", data))
 
-    def assert_no_litter(self, expected):
-        """The folder holds these files and nothing else: no temporary file stays behind."""
+    def assert_no_litter(self, expected, within=0):
+        """The folder holds these files and nothing else, in so many seconds: no temporary file stays behind."""
+        until = time.monotonic() + within
+        while sorted(os.listdir(self.folder)) != sorted(expected) and time.monotonic() < until:
+            time.sleep(0.01)
         self.assertEqual(sorted(os.listdir(self.folder)), sorted(expected))

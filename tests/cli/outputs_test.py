@@ -32,7 +32,7 @@ class Outputs(Case):
         run = subprocess.Popen([harness.PROGRAM, "compress", "in", "out", *SLOW, *options], cwd=self.folder,
                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, umask=0)
         self.addCleanup(run.kill)
-        for _ in range(600):
+        for _ in range(6000):
             temporary = [name for name in os.listdir(self.folder) if name.startswith(".homz-")]
             if temporary:
                 return run, temporary[0]

@@ -4,7 +4,7 @@
 // the list of faults.
 #include <gtest/gtest.h>
 
-#include <chrono>
+#include <ctime>
 #include <random>
 
 #include "codecs/builtin.hpp"
@@ -20,8 +20,6 @@ using Stream = std::vector<std::byte>;
 // Larger fields that an attack declares are left: what is tested does not depend on their size, and they take
 // long.
 constexpr std::uint64_t kMostData = 1 << 21;
-
-using Clock = std::chrono::steady_clock;
 
 class Attacker {
  public:
@@ -124,10 +122,10 @@ class Hostile : public testing::TestWithParam<std::string> {
   static void survive(const Stream& stream) {
     const auto open = open_stream(registry(), stream, host());
     if (!open.ok() || open->header.field.bytes() > kMostData) return;
-    const auto start = Clock::now();
+    const std::clock_t start = std::clock();  // of this process: the machine may have other work to do
     const Outcome once = decode(stream, {.poison = std::byte{0x11}});
-    const std::chrono::duration<double> seconds = Clock::now() - start;
-    EXPECT_LT(seconds.count(), 5) << "the time must be linear in input and output";
+    EXPECT_LT(static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC, 5)
+        << "the time must be linear in input and output";
     const Outcome again = decode(stream, {.threads = 3, .misalign = 1, .poison = std::byte{0xee}});
     EXPECT_EQ(once.status.code(), again.status.code())
         << once.status.message() << " / " << again.status.message();

@@ -13,7 +13,7 @@ KEYS = ["collective", "size_bytes", "ranks", "scheme", "algorithm", "codec", "se
 
 
 def run(ranks, *arguments):
-    return subprocess.run([*LAUNCHER, str(ranks), BENCH, *arguments], capture_output=True, text=True, check=False, timeout=100)
+    return subprocess.run([*LAUNCHER, str(ranks), BENCH, *arguments], capture_output=True, text=True, check=False, timeout=300)
 
 
 class Bench(unittest.TestCase):
