@@ -105,7 +105,9 @@ void Model::round(const Round& round) {
   const double pieces = std::max(std::ceil(bytes / piece_), 1.0), piece = bytes / pieces;
   const double sent = static_cast<double>(Frame::kBytes) + sent_bytes(piece, round.growth);
   const double wire = sent * round.link.seconds_per_byte;
-  const double chain = seconds(piece, round.chain) + 2 * profile_.message_seconds;
+  const double brief = profile_.message_seconds;
+  const double message = sent < kLongMessage ? brief : std::max(brief, profile_.long_message_seconds);
+  const double chain = seconds(piece, round.chain) + 2 * message;
   const double all = round.messages * pieces;
   const double work = all * (chain + seconds(piece, round.side));
   const double path = round.link.latency + wire + chain + seconds(piece, round.between);

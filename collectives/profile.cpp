@@ -183,8 +183,8 @@ Result<Profile> read_profile(const Json& json) {
   HOMZ_ASSIGN(const Reader reader,
               Reader::of(json, "",
                          {"format", "machine", "inside", "between", "reduce_seconds_per_byte",
-                          "copy_seconds_per_byte", "call_seconds", "message_seconds", "codecs", "gpu_codecs",
-                          "natives"}));
+                          "copy_seconds_per_byte", "call_seconds", "message_seconds", "long_message_seconds",
+                          "codecs", "gpu_codecs", "natives"}));
   HOMZ_TRY(reader.integer("format", kFormat, kFormat).status());
   Profile profile;
   HOMZ_ASSIGN(profile.machine, reader.text("machine"));
@@ -196,6 +196,10 @@ Result<Profile> read_profile(const Json& json) {
   HOMZ_ASSIGN(profile.copy_seconds_per_byte, reader.number("copy_seconds_per_byte"));
   HOMZ_ASSIGN(profile.call_seconds, reader.number("call_seconds"));
   HOMZ_ASSIGN(profile.message_seconds, reader.number("message_seconds"));
+  profile.long_message_seconds = profile.message_seconds;
+  if (json.contains("long_message_seconds")) {
+    HOMZ_ASSIGN(profile.long_message_seconds, reader.number("long_message_seconds"));
+  }
   HOMZ_TRY(read_list(reader, "codecs", profile.codecs));
   HOMZ_TRY(read_list(reader, "natives", profile.natives));
   profile.gpu_codecs = Profile::unmeasured().gpu_codecs;
@@ -230,7 +234,7 @@ Profile Profile::unmeasured() {
   profile.reduce_seconds_per_byte = 1 / 4e9;
   profile.copy_seconds_per_byte = 1 / 8e9;
   profile.call_seconds = 2e-6;
-  profile.message_seconds = 1e-6;
+  profile.message_seconds = profile.long_message_seconds = 1e-6;
   // A vectorised codec takes several GB/s; this is one without vectors on an old core.
   const auto at = [](double bytes_per_second) {
     constexpr double kCall = 2e-6, kLeast = 16384, kMost = 4 << 20;
@@ -262,6 +266,7 @@ std::string to_json(const Profile& profile) {
                      {"copy_seconds_per_byte", profile.copy_seconds_per_byte},
                      {"call_seconds", profile.call_seconds},
                      {"message_seconds", profile.message_seconds},
+                     {"long_message_seconds", profile.long_message_seconds},
                      {"codecs", json_of(profile.codecs)},
                      {"gpu_codecs", json_of(profile.gpu_codecs)},
                      {"natives", json_of(profile.natives)}};

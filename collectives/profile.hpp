@@ -45,14 +45,17 @@ struct NativeProfile {
   friend bool operator==(const NativeProfile&, const NativeProfile&) = default;
 };
 
+inline constexpr double kLongMessage = 8192;
+
 struct Profile {
   std::string machine;                 // free text
   LinkProfile inside;                  // a node
   LinkProfile between;                 // nodes; the ranks of a node share it
   double reduce_seconds_per_byte = 0;  // of adding raw values
   double copy_seconds_per_byte = 0;
-  double call_seconds = 0;     // of a call before anything is sent
-  double message_seconds = 0;  // a processor's time for one message, sent or received, beside its bytes
+  double call_seconds = 0;          // of a call before anything is sent
+  double message_seconds = 0;       // a processor's time for one message, sent or received, beside its bytes
+  double long_message_seconds = 0;  // of kLongMessage bytes or more: MPI handles them in another way
   std::vector<CodecProfile> codecs;
   std::vector<CodecProfile> gpu_codecs;  // of values on a GPU, the copies of payloads included
   std::vector<NativeProfile> natives;

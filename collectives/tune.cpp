@@ -13,13 +13,21 @@ constexpr double kLeastMessage = 1e-7;  // seconds; less is noise
 
 // ---- Calls
 
-// An uncompressed allreduce of so many pieces, of one value each, a part.
+// An uncompressed allreduce of so many pieces, of so many values each, a part.
 struct Probe {
   Algorithm algorithm;
-  std::uint64_t pieces;
+  std::uint64_t pieces, piece_values = 1;
 
-  std::uint64_t values(int ranks) const {
-    return algorithm == Algorithm::ring ? pieces * static_cast<std::uint64_t>(ranks) : pieces;
+  Task task(int ranks) const {
+    Task task;
+    task.ranks = task.ranks_per_node = ranks;
+    task.count = pieces * piece_values *
+                 (algorithm == Algorithm::ring ? static_cast<std::uint64_t>(ranks) : std::uint64_t{1});
+    return task;
+  }
+  double expected_seconds(int ranks, const Profile& profile) const {
+    return expected_cost(task(ranks), {algorithm, Scheme::plain, nullptr, 1, piece_values, 1}, profile)
+        .seconds;
   }
 };
 
@@ -29,12 +37,12 @@ struct Times {
 };
 
 Result<Times> seconds_of(const Probe& probe, Party& party, Communicator& communicator, double budget) {
-  std::vector<float> values(probe.values(party.size()), 1);
+  std::vector<float> values(probe.task(party.size()).count, 1);
   const Bytes bytes = std::as_writable_bytes(std::span(values));
   CollectiveOptions options;
   options.algorithm = probe.algorithm;
   options.scheme = Scheme::plain;
-  options.piece_values = 1;
+  options.piece_values = probe.piece_values;
   const auto call = [&]() -> Result<double> {
     const Clock::time_point begin = Clock::now();
     HOMZ_TRY(communicator.allreduce(bytes, bytes, Dtype::f32, ReduceOp::max, options));
@@ -57,10 +65,17 @@ Result<Times> seconds_of(const Probe& probe, Party& party, Communicator& communi
 double rounds_of(const Probe& probe, int ranks) {
   Profile unit;
   unit.inside.latency = unit.between.latency = 1;
-  Task task;
-  task.ranks = task.ranks_per_node = ranks;
-  task.count = probe.values(ranks);
-  return expected_cost(task, {probe.algorithm, Scheme::plain, nullptr, 1, 1, 1}, unit).seconds;
+  return probe.expected_seconds(ranks, unit);
+}
+
+// What a long message must take for the probe to take so long; at least what a short one takes.
+double long_message_seconds(const Probe& probe, int ranks, Profile profile, double seconds) {
+  double low = profile.message_seconds, high = low + seconds;
+  for (int i = 0; i < 30; ++i) {
+    profile.long_message_seconds = (low + high) / 2;
+    (probe.expected_seconds(ranks, profile) < seconds ? low : high) = profile.long_message_seconds;
+  }
+  return low;
 }
 
 // ---- Agreement on what every rank has measured
@@ -92,7 +107,7 @@ Status tune_calls(Transport& transport, const TuneOptions& options, Profile& pro
   return no_throw([&]() -> Status {
     if (transport.size() < 2) return Status();
     constexpr Probe kMany{Algorithm::ring, 33}, kOne{Algorithm::ring, 1}, kCrowd{Algorithm::direct, 1},
-        kBrief{Algorithm::recursive_doubling, 1};
+        kBrief{Algorithm::recursive_doubling, 1}, kLong{Algorithm::ring, 4, 4096};
     HOMZ_ASSIGN(auto messages, group_of_all(transport));
     HOMZ_ASSIGN(auto calls, group_of_all(transport));
     Party party(*messages);
@@ -121,6 +136,8 @@ Status tune_calls(Transport& transport, const TuneOptions& options, Profile& pro
       slower.latency = std::max(slower.latency - 2 * (profile.message_seconds - before), kLeastMessage);
     }
     if (are_equal) profile.inside.latency = slower.latency;
+    HOMZ_ASSIGN(const Times of_long, measure(kLong));
+    profile.long_message_seconds = long_message_seconds(kLong, party.size(), profile, of_long.median);
     return Status();
   });
 }
