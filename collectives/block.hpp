@@ -59,38 +59,40 @@ class BlockPool {
 
   // From now on all memory is pinned: some calls' values are on a GPU.
   void pin() {
-    if (!pins_) free_->clear();
-    pins_ = true;
+    if (!free_->pins) free_->blocks.clear();
+    free_->pins = true;
   }
 
   BlockPtr take(std::uint64_t capacity) {
     std::unique_ptr<Block> block;
-    for (auto& candidate : *free_)
-      if (candidate->capacity() >= capacity && (!pins_ || candidate->is_pinned())) {
-        std::swap(candidate, free_->back());
-        block = std::move(free_->back());
-        free_->pop_back();
+    auto& blocks = free_->blocks;
+    for (auto& candidate : blocks)
+      if (candidate->capacity() >= capacity) {
+        std::swap(candidate, blocks.back());
+        block = std::move(blocks.back());
+        blocks.pop_back();
         break;
       }
-    if (!block) block = std::make_unique<Block>(capacity, pins_);
+    if (!block) block = std::make_unique<Block>(capacity, free_->pins);
     block->frame = Frame{};
     block->is_sealed = false;
     return BlockPtr(block.release(), [free = free_](Block* done) {
       std::unique_ptr<Block> back(done);
       try {
-        if (free->size() < kMost) free->push_back(std::move(back));
+        if (free->blocks.size() < kMost && back->is_pinned() == free->pins)
+          free->blocks.push_back(std::move(back));
       } catch (const std::bad_alloc&) {  // then it is freed
       }
     });
   }
 
-  void clear() { free_->clear(); }
-
  private:
-  using Free = std::vector<std::unique_ptr<Block>>;
+  struct Free {
+    std::vector<std::unique_ptr<Block>> blocks;
+    bool pins = false;
+  };
   static constexpr std::size_t kMost = 4096;
   std::shared_ptr<Free> free_;
-  bool pins_ = false;
 };
 
 }  // namespace homz

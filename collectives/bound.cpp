@@ -56,7 +56,7 @@ Budget budget_of(const BoundedCall& call, const Record& data) {
   const double in_node = (call.ranks_per_node - 1) * u * sum;
   if (is_homomorphic(call.scheme)) {
     if (is_extremum(call.op)) return {bound, bound, 1};
-    // Each contribution rounds twice, and so does the decoding of the sum; then comes the division.
+    // The decoding of the sum rounds, and a division; the steps have room for the rest.
     const bool divides = call.op == ReduceOp::average;
     const double whole = divides ? divisor * bound : bound;
     return {whole, whole - (divides ? 6 : 5) * u * sum - in_node, n};
@@ -87,7 +87,7 @@ int hops(const BoundedCall& call) {
 // so much left, the nearest quantum keeps the share, and none has to be stored exactly, which would let sums
 // depend on their order.
 double step_of(const BoundedCall& call, double share, const Record& data) {
-  const double step = 2 * (share - 4 * unit(call.dtype) * data.magnitude_max);
+  const double step = 2 * (share - 4 * unit(call.dtype) * data.magnitude_max * call.ranks_per_node);
   if (!(step > share)) return 0;
   return call.dtype == Dtype::f32 ? static_cast<double>(std::nextafterf(static_cast<float>(step), 0.0f))
                                   : step;

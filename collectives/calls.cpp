@@ -7,22 +7,17 @@
 #include "core/fp_environment.hpp"
 
 namespace homz {
-namespace {
-
-// What all ranks are told, or at least what this one knows.
-Status tell(Wire& wire, std::uint32_t call, const Status& status) noexcept {
-  const Status told = no_throw([&] { return wire.fail(call, status); });
-  return told.code() == Code::out_of_memory ? status : told;
-}
-
-}  // namespace
 
 Result<std::unique_ptr<Operation>> Calls::watch(Result<std::unique_ptr<Operation>> launched) {
-  if (!launched.ok()) {
-    static_cast<void>(tell(wire_, wire_.last_call(), launched.status()));
-    return launched.status();
-  }
-  return std::unique_ptr<Operation>(new Watched(*this, std::move(*launched)));
+  using Launched = Result<std::unique_ptr<Operation>>;
+  Launched watched = no_throw([&]() -> Launched {
+    if (!launched.ok()) return launched.status();
+    all_.reserve(all_.size() + 1);
+    return std::unique_ptr<Operation>(new Watched(*this, std::move(*launched)));
+  });
+  if (!watched.ok())
+    static_cast<void>(no_throw([&] { return wire_.fail(wire_.last_call(), watched.status()); }));
+  return watched;
 }
 
 void Calls::advance() {
@@ -35,19 +30,18 @@ bool Calls::any_before(std::uint32_t call) const {
                              [&](const Watched* each) { return each->operation_ && each->call_ < call; });
 }
 
-void Calls::drop(const Status& why) noexcept {
+void Calls::drop(const char* why) noexcept {
   for (Watched* const each : all_) {
     each->operation_.reset();
-    each->outcome_ = why;
+    each->outcome_ = no_throw([&] { return Status(Code::invalid_argument, why); });
     each->calls_ = nullptr;
   }
   all_.clear();
 }
 
 Watched::Watched(Calls& calls, std::unique_ptr<Operation> operation)
-    : calls_(&calls), call_(calls.wire_.last_call()) {
+    : calls_(&calls), call_(calls.wire_.last_call()), operation_(std::move(operation)) {
   calls.all_.push_back(this);
-  operation_ = std::move(operation);  // none if there was no memory for it in the list
 }
 
 Watched::~Watched() {
@@ -61,17 +55,19 @@ Watched::~Watched() {
 }
 
 Result<bool> Watched::advance() {
-  if (operation_) calls_->advance();
-  if (!operation_) return outcome_.ok() ? Result<bool>(true) : outcome_;
-  calls_->wire_.transport().yield();
-  return false;
+  return no_throw([&]() -> Result<bool> {
+    if (operation_) calls_->advance();
+    if (!operation_) return outcome_.ok() ? Result<bool>(true) : outcome_;
+    calls_->wire_.transport().yield();
+    return false;
+  });
 }
 
 void Watched::step() noexcept {
-  const Result<bool> is_done = enter([&] { return operation_->advance(); });
+  Result<bool> is_done = enter([&] { return operation_->advance(); });
   if (is_done.ok() && !*is_done) return;
   operation_.reset();
-  if (!is_done.ok()) outcome_ = tell(calls_->wire_, call_, is_done.status());
+  if (!is_done.ok()) outcome_ = no_throw([&] { return calls_->wire_.fail(call_, is_done.status()); });
 }
 
 }  // namespace homz

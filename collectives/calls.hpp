@@ -16,7 +16,7 @@ class Watched;
 class Calls {
  public:
   explicit Calls(Wire& wire) : wire_(wire) {}
-  ~Calls() { drop(Status(Code::invalid_argument, "the communicator of the call is no more")); }
+  ~Calls() { drop("the communicator of the call is no more"); }
   Calls(const Calls&) = delete;
   Calls& operator=(const Calls&) = delete;
 
@@ -27,7 +27,7 @@ class Calls {
   // Whether calls of lower numbers are under way.
   bool any_before(std::uint32_t call) const;
   // Gives all up, without a word to the other ranks.
-  void drop(const Status& why) noexcept;
+  void drop(const char* why) noexcept;
 
  private:
   friend class Watched;

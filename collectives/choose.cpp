@@ -203,6 +203,7 @@ Status nothing_left(const Task& task, const CollectiveOptions& options) {
   std::string text = fmt::format("nothing does {} by algorithm {} with scheme {}", to_string(task.collective),
                                  to_string(options.algorithm), to_string(options.scheme));
   if (options.codec.codec != nullptr) text += fmt::format(" and codec {}", to_string(options.codec));
+  if (task.on_device) text += " on buffers of a GPU";
   if (options.abs_error == 0)
     text += ": the bound is 0, so that values must be exact; give a bound or leave the scheme to the call";
   else if (is_homomorphic(options.scheme) && options.codec.codec != nullptr &&

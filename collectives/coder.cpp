@@ -45,7 +45,9 @@ Result<Coder> Coder::make(const Coding& coding, BlockPool& pool) {
     HOMZ_ASSIGN(coder.params_, coder.arithmetic_->with_step(coding.choice.params, coding.step));
   }
   const std::uint64_t most = std::max(coder.padded(coding.piece_bytes), kLeast * size_of(coding.dtype));
-  HOMZ_ASSIGN(coder.tail_, coder.room(coding.combines ? most : 0));
+  if (coding.combines) {
+    HOMZ_ASSIGN(coder.tail_, coder.room(most));
+  }
   const Encoding encoding = coder.encoding(most);
   HOMZ_ASSIGN(const Footprint codec, coding.choice.codec->footprint(encoding, coder.exec()));
   Footprint all = codec;
@@ -92,12 +94,18 @@ Result<BlockPtr> Coder::raw_block(ConstBytes values) {
   return block;
 }
 
+// After an error nothing that was enqueued is under way any more.
+Status Coder::settled(Status status) {
+  if (!status.ok()) static_cast<void>(processor().settle());
+  return status;
+}
+
 template <class Work>
 Result<BlockPtr> Coder::make_payload(bool order_matters, std::uint64_t zeros, Work&& work) {
   BlockPtr block = this->block();
   HOMZ_ASSIGN(const Bytes payload, processor().output(*block));
   if (processor().space() == Space::device) HOMZ_TRY(processor().zero(scratch_.bytes.first(zeros)));
-  HOMZ_TRY(work(payload, processor().report()));
+  HOMZ_TRY(settled(work(payload, processor().report())));
   HOMZ_ASSIGN(const Combined made, processor().take(*block));
   if (made.encoded.bytes == Codec::kIncompressible) return BlockPtr();
   const Codec& codec = *coding_.choice.codec;
@@ -143,7 +151,7 @@ Status Coder::decode(const Block& block, Bytes values) {
   HOMZ_ASSIGN(const ConstBytes payload, processor().input(block));
   if (processor().space() == Space::device)
     HOMZ_TRY(processor().zero(scratch_.bytes.first(needs.decode_zeros)));
-  HOMZ_TRY(coding_.choice.codec->decode(how, payload, to, scratch_.bytes, exec()));
+  HOMZ_TRY(settled(coding_.choice.codec->decode(how, payload, to, scratch_.bytes, exec())));
   HOMZ_TRY(processor().settle());
   return is_padded ? processor().copy(to.first(values.size()), values) : Status();
 }

@@ -55,6 +55,7 @@ class Coder {
   template <class Work>
   Result<BlockPtr> make_payload(bool order_matters, std::uint64_t zeros, Work&& work);
   Status check_coded(const Block& block) const;
+  Status settled(Status status);
   Exec exec() const { return coding_.processor->exec(coding_.threads); }
 
   Coding coding_;

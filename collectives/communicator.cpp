@@ -178,7 +178,7 @@ const std::string& AllreducePlan::reason() const noexcept {
 
 Result<AllreducePlan> Communicator::plan_allreduce(ConstBytes in, Bytes out, Dtype dtype, ReduceOp op,
                                                    const CollectiveOptions& options) {
-  return no_throw([&]() -> Result<AllreducePlan> {
+  return enter([&]() -> Result<AllreducePlan> {
     auto plan = std::make_unique<AllreducePlan::State>();
     plan->communicator = state_.get();
     plan->call = {Collective::allreduce, op, dtype, 0, in, out, {}, {}, false};
@@ -196,7 +196,7 @@ Result<AllreducePlan> Communicator::plan_allreduce(ConstBytes in, Bytes out, Dty
 
 Status Communicator::renew() {
   Office& office = state_->office;
-  office.calls->drop(Status(Code::invalid_argument, "the call was given up by renew()"));
+  office.calls->drop("the call was given up by renew()");
   office.levels = Levels{};
   office.audits = 0;
   return no_throw([&] {

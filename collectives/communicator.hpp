@@ -1,4 +1,4 @@
-// Collectives on buffers in host memory, with MPI's semantics: what homz::collectives is for.
+// Collectives on buffers of the host or a GPU, with MPI's semantics: what homz::collectives is for.
 //
 // All ranks of a communicator make the same calls in the same order, with the same arguments but for buffers.
 // Where arguments differ, every rank gets an error that names two ranks and what they asked for. Data of one

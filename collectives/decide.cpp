@@ -16,7 +16,6 @@ Result<CodecChoice> codec_of(const CollectiveOptions& options, const std::string
 
 namespace {
 
-// What this rank's data are like.
 // Copies what is sampled to the host.
 class Copied {
  public:
@@ -34,6 +33,7 @@ class Copied {
   std::vector<std::byte> copy_;
 };
 
+// What this rank's data are like.
 Result<Record> look(const Running& run, Look at, const Profile& profile, BlockPool& pool) {
   const CollectiveOptions& options = run.call.options;
   const ConstBytes data = own_data(run.call, run.place);

@@ -54,7 +54,9 @@ CollectiveOptions overridden(CollectiveOptions options, const Overrides& overrid
   if (options.scheme == Scheme::automatic && overrides.scheme != Scheme::automatic &&
       suits(overrides.scheme, options.algorithm, task))
     options.scheme = overrides.scheme;
-  if (options.codec.codec == nullptr) options.codec = overrides.codec;
+  const bool suits_space =
+      overrides.codec.codec == nullptr || !task.on_device || overrides.codec.codec->on_device();
+  if (options.codec.codec == nullptr && suits_space) options.codec = overrides.codec;
   return options;
 }
 

@@ -18,7 +18,7 @@ template <class T>
 __global__ void divide_kernel(T* values, std::uint64_t count, T divisor) {
   const std::uint64_t stride = std::uint64_t{gridDim.x} * blockDim.x;
   for (std::uint64_t i = std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < count; i += stride)
-    values[i] /= divisor;
+    values[i] = Quotient{}(values[i], divisor);
 }
 
 }  // namespace

@@ -16,11 +16,14 @@ class Pool {
  public:
   Result<Values> take(std::uint64_t bytes) {
     const std::uint64_t wanted = std::max<std::uint64_t>(bytes, 1);
-    const auto fits = std::ranges::find_if(*free_, [&](const auto& each) { return each->size() >= wanted; });
+    const auto spare = [&](const auto& each) {
+      return each->size() < wanted ? UINT64_MAX : each->size() - wanted;
+    };
+    const auto best = std::ranges::min_element(*free_, {}, spare);
     std::unique_ptr<gpu::Memory> memory;
-    if (fits != free_->end()) {
-      memory = std::move(*fits);
-      free_->erase(fits);
+    if (best != free_->end() && spare(*best) <= 3 * wanted) {
+      memory = std::move(*best);
+      free_->erase(best);
     } else {
       HOMZ_ASSIGN(gpu::Memory fresh, gpu::Memory::on_device(wanted));
       memory = std::make_unique<gpu::Memory>(std::move(fresh));
@@ -77,9 +80,12 @@ class GpuProcessor final : public Processor {
   }
   Result<double> largest_magnitude(Dtype dtype, ConstBytes values) override {
     if (values.empty()) return 0.0;
-    desk_->range = ValueRange{};
+    HOMZ_ASSIGN(const Values range, pool_.take(sizeof(ValueRange)));
     const Field field = Field::flat(dtype, values.size() / size_of(dtype));
-    HOMZ_TRY(gpu::enqueue_value_range(field, values, std::nullopt, &desk_->range, exec(1)));
+    HOMZ_TRY(gpu::enqueue_value_range(field, values, std::nullopt,
+                                      reinterpret_cast<ValueRange*>(range.bytes.data()), exec(1)));
+    HOMZ_TRY(gpu::copy(range.bytes, {reinterpret_cast<std::byte*>(&desk_->range), sizeof(ValueRange)},
+                       stream_.get()));
     HOMZ_TRY(settle());
     return desk_->range.empty() ? 0.0 : std::max(-desk_->range.min, desk_->range.max);
   }
@@ -100,14 +106,15 @@ class GpuProcessor final : public Processor {
     return ConstBytes(there.bytes);
   }
   Result<Combined> take(Block& message) override {
+    const Values output = std::move(output_);
+    output_.reset();
     HOMZ_TRY(settle());
     const Combined made = desk_->report;
     if (made.encoded.bytes != Codec::kIncompressible) {
       if (made.encoded.bytes > message.capacity())
         return Status(Code::internal, "a payload that is longer than its codec told");
-      HOMZ_TRY(copy(output_.bytes.first(made.encoded.bytes), message.room()));
+      HOMZ_TRY(copy(output.bytes.first(made.encoded.bytes), message.room()));
     }
-    output_.reset();
     return made;
   }
   Status settle() override {

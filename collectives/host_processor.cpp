@@ -1,3 +1,6 @@
+// Values in the memory of the host.
+#include <algorithm>
+
 #include "collectives/operate.hpp"
 #include "collectives/processor.hpp"
 #include "collectives/sample.hpp"
@@ -7,8 +10,6 @@ namespace {
 
 class HostProcessor final : public Processor {
  public:
-  explicit HostProcessor(BlockPool& pool) : pool_(pool) {}
-
   Space space() const noexcept override { return Space::host; }
   Exec exec(unsigned threads) noexcept override { return host(threads); }
 
@@ -46,14 +47,14 @@ class HostProcessor final : public Processor {
   Status settle() override { return Status(); }
 
  private:
-  BlockPool& pool_;
+  BlockPool pool_;
   Combined report_;
 };
 
 }  // namespace
 
-std::unique_ptr<Processor> host_processor(BlockPool& pool) {
-  return std::make_unique<HostProcessor>(pool);
+std::unique_ptr<Processor> host_processor() {
+  return std::make_unique<HostProcessor>();
 }
 
 }  // namespace homz

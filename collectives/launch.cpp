@@ -8,7 +8,7 @@
 #include <limits>
 
 #include "collectives/algorithms/algorithms.hpp"
-#include "collectives/operate.hpp"
+#include "collectives/native.hpp"
 #include "collectives/running.hpp"
 #include "collectives/schemes/schemes.hpp"
 #include "core/gpu/gpu.hpp"
@@ -90,6 +90,20 @@ bool asks(const Running& run, const Profile& profile) {
   return options.abs_error > 0 && worth_asking(run.task, options, profile);
 }
 
+// Kernels that reach for memory of the host leave the GPU unusable.
+Status check_space(const Call& call) {
+  if (call.options.space == Space::host) return Status();
+  for (const ConstBytes buffer : {call.in, ConstBytes(call.out)}) {
+    if (buffer.empty()) continue;
+    HOMZ_ASSIGN(const bool is_there, gpu::reaches(buffer.data()));
+    if (!is_there)
+      return Status(Code::invalid_argument,
+                    fmt::format("{}: a buffer of the host where options.space says device",
+                                to_string(call.collective)));
+  }
+  return Status();
+}
+
 Result<std::shared_ptr<Running>> prepare(Office& office, Call call) {
   Wire& wire = *office.wire;
   const Status earlier = wire.check(wire.last_call() + 1);
@@ -106,6 +120,7 @@ Result<std::shared_ptr<Running>> prepare(Office& office, Call call) {
   run->task = task_of(run->call, wire.size(), office.ranks_per_node);
   HOMZ_ASSIGN(run->processor, office.processor(run->call.options));
   run->task.on_device = run->processor->space() == Space::device;
+  HOMZ_TRY(check_space(run->call));
   run->task.has_native = run->call.may_block && !run->task.uneven && !run->task.on_device &&
                          wire.transport().has_native(run->call.collective, run->signature.count);
   run->call.options = overridden(run->call.options, office.overrides, run->task);
@@ -127,6 +142,10 @@ Result<std::shared_ptr<Running>> begin(Office& office, Call call) {
 // The stages up to the decision. Transports' own collectives check no arguments: that is done before.
 std::vector<Sequence::Stage> stages_of_choice(Office& office, const std::shared_ptr<Running>& run) {
   std::vector<Sequence::Stage> stages;
+  if (run->task.has_native && office.calls->any_before(run->signature.sequence))
+    stages.push_back([&office, run]() -> Result<std::unique_ptr<Operation>> {
+      return behind_others(office, run->signature.sequence);
+    });
   if (asks(*run, office.profile))
     stages.push_back(
         [&office, run] { return ask(office, *run, run->call.fixed ? Look::magnitudes : Look::ratios); });
@@ -143,14 +162,20 @@ std::vector<Sequence::Stage> stages_of_choice(Office& office, const std::shared_
 }  // namespace
 
 Result<Processor*> Office::processor(const CollectiveOptions& options) {
-  if (host == nullptr) host = host_processor(wire->pool());
+  if (host == nullptr) host = host_processor();
   if (options.space == Space::host) return host.get();
+  HOMZ_ASSIGN(const int current, gpu::current());
   if (gpu == nullptr) {
     HOMZ_ASSIGN(gpu, gpu_processor());
-    wire->pool().pin();
-    for (Wire* const level : {levels.inside.get(), levels.between.get()})
-      if (level != nullptr) level->pool().pin();
+    of_gpu = current;
   }
+  if (current != of_gpu)
+    return Status(Code::invalid_argument,
+                  fmt::format("GPU {} is current, but the communicator's calls have begun on GPU {}: make a "
+                              "communicator for each",
+                              current, of_gpu));
+  for (Wire* const each : {wire.get(), levels.inside.get(), levels.between.get()})
+    if (each != nullptr) each->pool().pin();
   HOMZ_TRY(gpu::wait(options.stream));
   return gpu.get();
 }
@@ -162,7 +187,7 @@ Result<Profile> share_profile(Wire& wire, const Profile& own, double timeout_sec
   if (wire.size() == 1) return own;
   std::string text = to_json(own);
   const Place place{wire.rank(), wire.size(), 0};
-  const auto processor = host_processor(wire.pool());
+  const auto processor = host_processor();
   double length = static_cast<double>(text.size());
   for (const bool is_length : {true, false}) {
     if (!(length >= 0 && length <= kMostProfileBytes))

@@ -39,6 +39,7 @@ struct Office {
 
   // Made when it is first wanted.
   std::unique_ptr<Processor> host, gpu;
+  int of_gpu = 0;
   // That of the buffers; values of a GPU are there when the call begins.
   Result<Processor*> processor(const CollectiveOptions& options);
 

@@ -9,8 +9,6 @@ class Native final : public Operation {
   Native(Office& office, const Running& run) : office_(office), run_(run) {}
 
   Result<bool> advance() override {
-    HOMZ_TRY(office_.wire->poll(run_.signature.sequence));
-    if (office_.calls->any_before(run_.signature.sequence)) return false;
     const Call& call = run_.call;
     HOMZ_TRY(office_.wire->transport().native(call.collective, call.op, call.dtype, call.in, call.out,
                                               run_.signature.count, call.root));
@@ -22,7 +20,25 @@ class Native final : public Operation {
   const Running& run_;
 };
 
+class Behind final : public Operation {
+ public:
+  Behind(Office& office, std::uint32_t sequence) : office_(office), sequence_(sequence) {}
+
+  Result<bool> advance() override {
+    HOMZ_TRY(office_.wire->poll(sequence_));
+    return !office_.calls->any_before(sequence_);
+  }
+
+ private:
+  Office& office_;
+  std::uint32_t sequence_;
+};
+
 }  // namespace
+
+std::unique_ptr<Operation> behind_others(Office& office, std::uint32_t sequence) {
+  return std::make_unique<Behind>(office, sequence);
+}
 
 Result<std::unique_ptr<Operation>> native_operation(Office& office, const Running& run) {
   return std::unique_ptr<Operation>(new Native(office, run));

@@ -7,7 +7,10 @@
 
 namespace homz {
 
-// Begins when the calls before it are done: it blocks, and other ranks may wait for those first.
+// Done when the calls before it are, on this rank: a transport's own blocks, and other ranks may wait for
+// those first. In front of the agreement, so that they are done on all ranks.
+std::unique_ptr<Operation> behind_others(Office& office, std::uint32_t sequence);
+
 Result<std::unique_ptr<Operation>> native_operation(Office& office, const Running& run);
 
 }  // namespace homz

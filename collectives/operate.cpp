@@ -23,7 +23,8 @@ void divide(Dtype dtype, Bytes values, int ranks) {
   with_dtype(dtype, [&](auto zero) {
     using T = decltype(zero);
     T* const x = reinterpret_cast<T*>(values.data());
-    for (std::size_t i = 0; i < values.size() / sizeof(T); ++i) x[i] /= static_cast<T>(ranks);
+    for (std::size_t i = 0; i < values.size() / sizeof(T); ++i)
+      x[i] = Quotient{}(x[i], static_cast<T>(ranks));
   });
 }
 

@@ -3,6 +3,7 @@
 
 #include "collectives/request.hpp"
 #include "core/hd.hpp"
+#include "homomorphic/linear.hpp"
 
 namespace homz {
 
@@ -22,13 +23,20 @@ struct Greatest {
 struct Product {
   template <class T>
   HOMZ_HD T operator()(T a, T b) const {
-    return a * b;
+    return any_nan_alike(a * b);
   }
 };
 struct Sum {
   template <class T>
   HOMZ_HD T operator()(T a, T b) const {
-    return a + b;
+    return any_nan_alike(a + b);
+  }
+};
+
+struct Quotient {
+  template <class T>
+  HOMZ_HD T operator()(T a, T b) const {
+    return any_nan_alike(a / b);
   }
 };
 

@@ -33,7 +33,7 @@ class Processor {
   virtual Result<Values> room(std::uint64_t bytes) = 0;
   // `to` is as long, or longer. Either may be in a message.
   virtual Status copy(ConstBytes from, Bytes to) = 0;
-  virtual Status zero(Bytes values) = 0;
+  virtual Status zero(Bytes values) = 0;  // on a GPU: in front of what is enqueued later
   // to[i] = left[i] op right[i]; `to` may be one of them, or in a message.
   virtual Status operate(ReduceOp op, Dtype dtype, ConstBytes left, ConstBytes right, Bytes to) = 0;
   virtual Status divide(Dtype dtype, Bytes values, int ranks) = 0;
@@ -54,7 +54,7 @@ class Processor {
   virtual Status settle() = 0;
 };
 
-std::unique_ptr<Processor> host_processor(BlockPool& pool);
+std::unique_ptr<Processor> host_processor();
 // Of the current GPU. Errors: unsupported, in a build without CUDA and on a machine without a GPU.
 Result<std::unique_ptr<Processor>> gpu_processor();
 

@@ -102,7 +102,7 @@ struct CollectiveOptions {
   double sigmas = 0;
   Algorithm algorithm = Algorithm::automatic;
   Scheme scheme = Scheme::automatic;
-  CodecChoice codec;               // codec == nullptr: homcomp
+  CodecChoice codec;               // codec == nullptr: those of the profile
   Space space = Space::host;       // of the buffers; device: the current GPU's
   CUstream_st* stream = nullptr;   // device: the call waits for what is enqueued on it before it begins
   unsigned threads = 1;            // for coding

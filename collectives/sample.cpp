@@ -13,13 +13,13 @@ Encoding encoding_of(const CodecChoice& codec, Dtype dtype, double abs_error, st
   return {Field::flat(dtype, count), abs_error, std::nullopt, codec.params, false};
 }
 
-struct Space {
+struct Room {
   std::byte* payload;
   std::byte* scratch;
   Encoded* encoded;
 };
 
-Space lay_out(Arena& arena, const Footprint& needs) {
+Room lay_out(Arena& arena, const Footprint& needs) {
   return {arena.take<std::byte>(needs.max_payload), arena.take<std::byte>(needs.encode_scratch),
           arena.take<Encoded>(1)};
 }
@@ -29,7 +29,7 @@ Result<std::uint64_t> coded_bytes(const CodecChoice& codec, const Encoding& enco
                                   Bytes scratch) {
   HOMZ_ASSIGN(const Footprint needs, codec.codec->footprint(encoding, host()));
   Arena arena(scratch);
-  const Space space = lay_out(arena, needs);
+  const Room space = lay_out(arena, needs);
   if (!arena.fits()) return Status(Code::capacity, "the scratch for a sample is too small");
   *space.encoded = Encoded{};
   HOMZ_TRY(codec.codec->encode(encoding, run, {space.payload, needs.max_payload},

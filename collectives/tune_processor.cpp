@@ -138,7 +138,7 @@ Status tune_processor(const TuneOptions& given, Profile& profile) {
     const ConstBytes values = std::as_bytes(std::span(made));
     HOMZ_TRY(measure_memory(values, options.seconds_each, profile));
     BlockPool pool, pinned;
-    const auto on_host = host_processor(pool);
+    const auto on_host = host_processor();
     HOMZ_TRY(measure_codecs(*on_host, pool, values, kPieces, options, profile.codecs));
     const auto on_gpu = gpu_processor();
     if (!on_gpu.ok()) return Status();

@@ -197,7 +197,6 @@ Status Wire::renew() {
   current_ = renewed_.get();
   failure_ = Status();
   calls_ = history_ = 0;
-  ++generation_;
   begun_.clear();
   asked_early_.clear();
   return listen();

@@ -37,9 +37,6 @@ class Wire {
   // Asks a rank that is waited for whether it calls the same; if not, it tells all. Ranks that disagree can
   // wait for each other, and for messages that never come. Of a part of a whole: asks all of the whole.
   void ask(std::uint32_t sequence, int peer);
-  // Counts renew(): calls that began before are of no use.
-  std::uint32_t generation() const { return generation_; }
-
   // Whether a call of this number can go on: a rank that is behind the others still finishes the calls before
   // the one that failed.
   Status check(std::uint32_t call) const;
@@ -75,7 +72,7 @@ class Wire {
   Wire* whole_ = nullptr;
   BlockPool pool_;
   std::uint64_t segment_bytes_ = 0;
-  std::uint32_t calls_ = 0, generation_ = 0, history_ = 0;
+  std::uint32_t calls_ = 0, history_ = 0;
   static constexpr std::size_t kKept = 256;
   std::deque<CallSignature> begun_;                         // the last calls, by rising number
   std::vector<std::pair<CallSignature, int>> asked_early_;  // of calls that have not begun here

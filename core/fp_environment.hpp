@@ -3,7 +3,7 @@
 
 #include <cfenv>
 #ifdef __SSE2_MATH__
-#include <immintrin.h>
+#include <xmmintrin.h>
 #endif
 
 #include "core/status.hpp"
@@ -14,7 +14,8 @@ namespace homz {
 // the caller's environment returns, flags included. A stream's bytes and the error bound would depend on it
 // otherwise.
 #ifdef __SSE2_MATH__
-// The register that arithmetic obeys; fesetenv sets the x87's, too, which takes twenty times as long.
+// The register that arithmetic in float and double obeys; fesetenv sets the x87's, too, which takes twenty
+// times as long.
 class FpEnvironment {
  public:
   FpEnvironment() noexcept : saved_(_mm_getcsr()) { _mm_setcsr(kDefault); }

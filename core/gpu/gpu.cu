@@ -37,6 +37,18 @@ Result<std::uint64_t> free_memory() {
   return std::uint64_t{free};
 }
 
+Result<int> current() {
+  int device = 0;
+  HOMZ_TRY(status_of(cudaGetDevice(&device), "asking for the current GPU"));
+  return device;
+}
+
+Result<bool> reaches(const std::byte* memory) {
+  cudaPointerAttributes attributes{};
+  HOMZ_TRY(status_of(cudaPointerGetAttributes(&attributes, memory), "asking where memory is"));
+  return attributes.type != cudaMemoryTypeUnregistered;
+}
+
 void Memory::Free::operator()(std::byte* memory) const noexcept {
   pinned ? cudaFreeHost(memory) : cudaFree(memory);
 }

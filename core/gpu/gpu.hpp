@@ -16,6 +16,8 @@ bool built() noexcept;       // with CUDA
 Status ready();              // ok if this build has CUDA and this machine a GPU; unsupported otherwise
 Result<std::string> name();  // of the current GPU
 Result<std::uint64_t> free_memory();
+Result<int> current();                          // the current GPU's number
+Result<bool> reaches(const std::byte* memory);  // whether kernels do: of the GPU, pinned or managed
 
 // Memory of the GPU, or of the host with pages pinned so that copies overlap with kernels.
 class Memory {

@@ -29,12 +29,12 @@ Status through_gpu(ConstBytes in, Bytes out, F&& collective) {
   return gpu::wait(nullptr);
 }
 
-template <class F>
-Status run(Space space, ConstBytes in, Bytes out, F&& collective) {
+}  // namespace
+
+Status run_in(Space space, ConstBytes in, Bytes out,
+              const std::function<Status(ConstBytes, Bytes)>& collective) {
   return space == Space::device ? through_gpu(in, out, collective) : collective(in, out);
 }
-
-}  // namespace
 
 std::ostream& operator<<(std::ostream& out, const Request& request) {
   return out << to_string(request.collective) << " " << to_string(request.op) << " of " << request.count
@@ -58,7 +58,7 @@ Answer perform(Communicator& communicator, const Request& request) {
   const auto call = [&](std::uint64_t in_count, std::uint64_t out_count, auto&& collective) {
     const std::vector<std::byte> in = data_of(rank, in_count, dtype);
     answer.out.resize(out_count * size_of(dtype));
-    answer.status = run(options.space, in, answer.out, collective);
+    answer.status = run_in(options.space, in, answer.out, collective);
     return answer;
   };
   Communicator& c = communicator;
@@ -78,7 +78,7 @@ Answer perform(Communicator& communicator, const Request& request) {
       return call(one, all, [&](ConstBytes in, Bytes out) { return c.allgather(in, out, dtype, options); });
     case Collective::bcast:
       answer.out = data_of(rank, one, dtype);
-      answer.status = run(options.space, {}, answer.out, [&](ConstBytes, Bytes data) {
+      answer.status = run_in(options.space, {}, answer.out, [&](ConstBytes, Bytes data) {
         return c.bcast(data, dtype, request.root, options);
       });
       return answer;

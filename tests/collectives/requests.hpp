@@ -36,6 +36,10 @@ struct Answer {
 // On data that differ from rank to rank, ranks.hpp's.
 Answer perform(Communicator& communicator, const Request& request);
 
+// The collective on copies of the buffers in that space.
+Status run_in(Space space, ConstBytes in, Bytes out,
+              const std::function<Status(ConstBytes, Bytes)>& collective);
+
 // By rank.
 using Answers = std::vector<Answer>;
 Answers perform_on(int ranks, const Request& request);

@@ -1,6 +1,7 @@
 // Collectives on buffers of a GPU, with ranks that are threads and share it: the bits of the same calls on
 // the host.
 #include <algorithm>
+#include <cmath>
 
 #include "core/gpu/gpu.hpp"
 #include "tests/collectives/requests.hpp"
@@ -89,6 +90,76 @@ TEST(GpuCalls, Movement) {
       check_as_on_host(3, request_of(Collective::alltoall, count, Algorithm::direct, scheme));
     }
   }
+}
+
+// NaN and infinities have the same bits in all sums.
+TEST(GpuCalls, ValuesWithoutQuanta) {
+  HOMZ_NEEDS_GPU();
+  for (const Scheme scheme : kSchemes) {
+    std::vector<Values<float>> results[2];
+    for (const Space space : {Space::host, Space::device}) {
+      auto& of_ranks = results[space == Space::device ? 1 : 0];
+      of_ranks.resize(3);
+      on_ranks(3, [&](Communicator& communicator) {
+        const int rank = communicator.rank();
+        Values<float> in = rank_data<float>(rank, 9000), out(in.size());
+        in[static_cast<std::size_t>(10 + rank)] = std::nanf("");
+        in[20] = rank == 0 ? INFINITY : -INFINITY;
+        in[30] = 1e30f;
+        CollectiveOptions options;
+        options.algorithm = Algorithm::ring;
+        options.scheme = scheme;
+        options.abs_error = scheme == Scheme::plain ? 0 : 1e25;  // that quanta of 1e30 have few bits
+        options.space = space;
+        const auto sum = [&](ConstBytes from, Bytes to) {
+          return communicator.allreduce(from, to, Dtype::f32, ReduceOp::sum, options);
+        };
+        const Status status = run_in(space, bytes_of(std::as_const(in)), bytes_of(out), sum);
+        ASSERT_TRUE(status.ok()) << status.message();
+        of_ranks[static_cast<std::size_t>(rank)] = out;
+      });
+    }
+    for (std::size_t r = 0; r < 3; ++r)
+      EXPECT_TRUE(std::ranges::equal(bytes_of(results[0][r]), bytes_of(results[1][r]))) << to_string(scheme);
+  }
+}
+
+TEST(GpuCalls, TwoLevelsAndRenewal) {
+  HOMZ_NEEDS_GPU();
+  on_ranks(
+      4,
+      [&](Communicator& communicator) {
+        for (const bool is_second : {false, true}) {
+          for (const Scheme scheme : {Scheme::plain, Scheme::hzccl}) {
+            Request request = request_of(Collective::allreduce, 20011, Algorithm::two_level, scheme);
+            const Answer host = perform(communicator, request);
+            request.options.space = Space::device;
+            const Answer gpu = perform(communicator, request);
+            ASSERT_TRUE(host.status.ok()) << host.status.message();
+            ASSERT_TRUE(gpu.status.ok()) << gpu.status.message();
+            EXPECT_TRUE(gpu.out == host.out) << to_string(scheme);
+          }
+          if (is_second) break;
+          Request wrong =
+              request_of(Collective::allreduce, 10 + communicator.rank(), Algorithm::ring, Scheme::plain);
+          wrong.options.space = Space::device;
+          EXPECT_FALSE(perform(communicator, wrong).status.ok());
+          ASSERT_TRUE(communicator.renew().ok());
+        }
+      },
+      2);
+}
+
+TEST(GpuCalls, BuffersOfTheHostAreRefused) {
+  HOMZ_NEEDS_GPU();
+  on_ranks(1, [&](Communicator& communicator) {
+    Values<float> values(100);
+    CollectiveOptions options;
+    options.space = Space::device;
+    const Status status = communicator.allreduce(bytes_of(std::as_const(values)), bytes_of(values),
+                                                 Dtype::f32, ReduceOp::sum, options);
+    EXPECT_EQ(status.code(), Code::invalid_argument) << status.message();
+  });
 }
 
 TEST(GpuCalls, ChooseByThemselves) {
