@@ -1,5 +1,7 @@
 #include "collectives/operate.hpp"
 
+#include <algorithm>
+
 namespace homz {
 namespace {
 
@@ -38,6 +40,10 @@ void divide(Dtype dtype, Bytes values, int ranks) {
     T* const x = reinterpret_cast<T*>(values.data());
     for (std::size_t i = 0; i < values.size() / sizeof(T); ++i) x[i] /= static_cast<T>(ranks);
   });
+}
+
+void copy_values(ConstBytes from, Bytes to) {
+  std::ranges::copy(from, to.begin());
 }
 
 }  // namespace homz

@@ -13,4 +13,7 @@ void operate(ReduceOp op, Dtype dtype, ConstBytes left, ConstBytes right, Bytes 
 // values[i] /= ranks
 void divide(Dtype dtype, Bytes values, int ranks);
 
+// `to` is as long, or longer.
+void copy_values(ConstBytes from, Bytes to);
+
 }  // namespace homz

@@ -3,8 +3,6 @@
 //
 // A partial result that is sent and used further here, too, is replaced by what the message says, and so is a
 // result that travels: all ranks then compute with the same values and end with the same bits.
-#include <algorithm>
-
 #include "collectives/operate.hpp"
 #include "collectives/schemes/schemes.hpp"
 
@@ -69,7 +67,7 @@ class Decoding final : public Handling {
   Status write(Piece& piece) override {
     if (piece.held) return coder_.decode(*piece.held, piece.out);
     const ConstBytes result = own(piece);
-    if (result.data() != piece.out.data()) std::ranges::copy(result, piece.out.begin());
+    if (result.data() != piece.out.data()) copy_values(result, piece.out);
     return Status();
   }
 

@@ -1,7 +1,5 @@
 // Values travel as they are. A partial result lives in the block that the last contribution came in, so that
 // it goes on without being copied.
-#include <algorithm>
-
 #include "collectives/operate.hpp"
 #include "collectives/schemes/schemes.hpp"
 #include "core/checksum.hpp"
@@ -48,7 +46,7 @@ class Plain final : public Handling {
 
   Status write(Piece& piece) override {
     const ConstBytes result = piece.held ? ConstBytes(piece.held->payload()) : piece.in;
-    if (result.data() != piece.out.data()) std::ranges::copy(result, piece.out.begin());
+    if (result.data() != piece.out.data()) copy_values(result, piece.out);
     return Status();
   }
 
@@ -58,7 +56,7 @@ class Plain final : public Handling {
     if (!piece.held) {
       piece.held = pool_.take(capacity_);
       piece.held->frame.payload_bytes = static_cast<std::uint32_t>(piece.in.size());
-      std::ranges::copy(piece.in, piece.held->room().begin());
+      copy_values(piece.in, piece.held->room());
     }
     return piece.held;
   }
