@@ -1,8 +1,7 @@
 #include "tools/mpi_sim/machine.hpp"
 
-#include <mpi.h>
-
 #include <cstring>
+#include <simgrid/s4u.hpp>
 
 namespace homz::mpi_sim {
 
@@ -21,9 +20,11 @@ double summed_in(ConstBytes bytes) {
   return ranks;
 }
 
-// SMPI drops what is given in seconds where it does not simulate computation by itself.
+// Each rank has a processor of its own: to compute is to let time pass. (SMPI drops what is given in seconds
+// where it does not simulate computation by itself, and each of its executions of operations makes the next
+// one slower.)
 void take(double seconds) {
-  if (seconds > 0) smpi_execute_flops(seconds * kSpeed);
+  if (seconds > kLeastSeconds) simgrid::s4u::this_actor::sleep_for(seconds);
 }
 
 }  // namespace homz::mpi_sim

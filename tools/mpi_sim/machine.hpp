@@ -9,7 +9,8 @@
 namespace homz::mpi_sim {
 
 struct Machine {
-  Profile profile;   // its first codec is the one that is simulated
+  Profile profile;  // its first codec is the one that is simulated
+  int per_node = 1;
   double ratio = 8;  // raw over compressed bytes of one rank's data that are encoded with an error of `share`
   double share = 1;
   ConstBytes vectors;  // what is reduced, and the results: one memory for all ranks, never touched
@@ -37,7 +38,6 @@ double summed_in(ConstBytes bytes);
 // This rank's processor is busy.
 void take(double seconds);
 
-// Processors' operations a second; seconds are turned into operations, which SMPI charges exactly.
-inline constexpr double kSpeed = 1e9;
+inline constexpr double kLeastSeconds = 1e-9;  // that are told apart
 
 }  // namespace homz::mpi_sim

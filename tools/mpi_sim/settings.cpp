@@ -14,7 +14,7 @@ namespace {
 
 constexpr const char* kExamples = R"(Examples:
   homz-mpi-sim --profile profile.json --ranks 64 --size 16MiB --ratio 8 --algorithm ring,two-level --scheme plain,homcomp-fused
-  homz-mpi-sim --profile profile.json --ranks 64 --size 16MiB --mpi --cfg=smpi/allreduce:lr
+  homz-mpi-sim --profile profile.json --ranks 64 --size 16MiB --mpi lr
 
 The profile (docs/tuning.md) is the machine: its links are the platform, its codec's speeds are charged. --cfg: options of SimGrid.)";
 
@@ -101,8 +101,8 @@ std::optional<Usage> parse(int argc, char** argv, Settings& settings) {
   app.add_option("--scheme", texts.scheme,
                  "plain, cprp2p, ccoll, hzccl, homcomp-ahead, homcomp-step, homcomp-fused or auto; a list")
       ->capture_default_str();
-  app.add_flag("--mpi", settings.is_mpi,
-               "SMPI's own allreduce instead, uncompressed: --cfg=smpi/allreduce:lr, rdb, ...");
+  app.add_option("--mpi", settings.mpi,
+                 "SMPI's own allreduce instead, uncompressed: lr, rab, rdb, ... as its smpi/allreduce");
   app.add_option("--piece", settings.piece_values, "values that travel at once; 0: by the profile");
   app.add_option("--ratio", settings.ratio,
                  "raw over compressed bytes of one rank's data at its share of the bound")

@@ -15,7 +15,7 @@ struct Settings {
   std::vector<std::uint64_t> sizes;
   std::vector<Algorithm> algorithms;
   std::vector<Scheme> schemes;
-  bool is_mpi = false;  // MPI's own allreduce instead
+  std::string mpi;  // SMPI's own allreduce instead, by this algorithm of it
   std::uint64_t piece_values = 0;
   Profile profile;
   double ratio = 8, relative = 1e-3;

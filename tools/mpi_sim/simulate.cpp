@@ -17,31 +17,52 @@ namespace {
 
 namespace s4u = simgrid::s4u;
 
-// ---- The platform: nodes at one switch that never is the bottleneck
+// ---- The platform: ranks with ports of their own, nodes with one link for all their ranks, and a switch
+// that never is the bottleneck
 
-std::vector<s4u::Host*> make_cluster(const Settings& settings) {
+// A rank's messages leave in order, two at a time, as the queue of a network card does it. Else pieces that
+// are sent at once would share the wire, all arrive at the end, and nobody could work on the first ones
+// meanwhile.
+constexpr int kMessagesAtOnce = 2;
+
+using Direction = s4u::LinkInRoute::Direction;
+
+s4u::SplitDuplexLink* make_link(s4u::NetZone* zone, const std::string& name, double seconds_per_byte,
+                                double latency) {
+  s4u::SplitDuplexLink* const link = zone->create_split_duplex_link(name, 1 / seconds_per_byte);
+  link->set_latency(latency / 2)->seal();  // half of it there, half at the other end
+  return link;
+}
+
+void make_node(s4u::NetZone* cluster, const Settings& settings, int number, std::vector<s4u::Host*>& ranks) {
   const LinkProfile &inside = settings.profile.inside, &between = settings.profile.between;
-  s4u::NetZone* const zone = s4u::create_star_zone("cluster");
-  std::vector<s4u::Host*> nodes;
-  for (int i = 0; i < settings.ranks / settings.per_node; ++i) {
-    s4u::Host* const node =
-        zone->create_host(fmt::format("node-{}", i), kSpeed)->set_core_count(settings.per_node)->seal();
-    // Half the latency there, half at the other end.
-    s4u::SplitDuplexLink* const link =
-        zone->create_split_duplex_link(fmt::format("link-{}", i), 1 / between.seconds_per_byte);
-    link->set_latency(between.latency / 2)->seal();
-    const s4u::Link* const memory =
-        zone->create_link(fmt::format("memory-{}", i), 1 / inside.seconds_per_byte)
-            ->set_sharing_policy(s4u::Link::SharingPolicy::FATPIPE)
-            ->set_latency(inside.latency)
-            ->seal();
-    zone->add_route(node->get_netpoint(), nullptr, nullptr, nullptr,
-                    {{link, s4u::LinkInRoute::Direction::UP}}, true);
-    zone->add_route(node->get_netpoint(), node->get_netpoint(), nullptr, nullptr, {s4u::LinkInRoute(memory)});
-    nodes.push_back(node);
+  s4u::NetZone* const node = s4u::create_star_zone(fmt::format("node-{}", number));
+  node->set_parent(cluster);
+  for (int i = 0; i < settings.per_node; ++i) {
+    const std::size_t rank = ranks.size();
+    s4u::Host* const host = node->create_host(fmt::format("rank-{}", rank), 1e9)->seal();
+    s4u::SplitDuplexLink* const port =
+        make_link(node, fmt::format("port-{}", rank), inside.seconds_per_byte, inside.latency);
+    port->get_link_up()->set_concurrency_limit(kMessagesAtOnce);
+    node->add_route(host->get_netpoint(), nullptr, nullptr, nullptr, {{port, Direction::UP}}, true);
+    ranks.push_back(host);
   }
-  zone->seal();
-  return nodes;
+  simgrid::kernel::routing::NetPoint* const gateway = node->create_router(fmt::format("gateway-{}", number));
+  node->seal();
+  const s4u::SplitDuplexLink* const link =
+      make_link(cluster, fmt::format("link-{}", number), between.seconds_per_byte,
+                std::max(between.latency - inside.latency, 0.0));
+  cluster->add_route(node->get_netpoint(), nullptr, gateway, nullptr, {{link, Direction::UP}}, true);
+}
+
+// The host of each rank.
+std::vector<s4u::Host*> make_cluster(const Settings& settings) {
+  s4u::NetZone* const cluster = s4u::create_star_zone("cluster");
+  std::vector<s4u::Host*> ranks;
+  for (int node = 0; node < settings.ranks / settings.per_node; ++node)
+    make_node(cluster, settings, node, ranks);
+  cluster->seal();
+  return ranks;
 }
 
 // ---- What is called
@@ -82,10 +103,10 @@ CollectiveOptions options_of(const Settings& settings, const Point& point) {
 std::vector<Point> points_of(const Settings& settings) {
   std::vector<Point> points;
   for (const std::uint64_t size : settings.sizes) {
-    if (settings.is_mpi) points.push_back({.size_bytes = size});
+    if (!settings.mpi.empty()) points.push_back({.size_bytes = size});
     for (const Algorithm algorithm : settings.algorithms)
       for (const Scheme scheme : settings.schemes)
-        if (!settings.is_mpi && can_run(algorithm, scheme, task_of(settings, size)))
+        if (settings.mpi.empty() && can_run(algorithm, scheme, task_of(settings, size)))
           points.push_back({.size_bytes = size, .algorithm = algorithm, .scheme = scheme});
   }
   return points;
@@ -132,7 +153,8 @@ Status call_all(Run& run) {
     if (point.algorithm == Algorithm::two_level) HOMZ_TRY(call(communicator, run, before, sizeof(float)));
     MPI_Barrier(MPI_COMM_WORLD);
     const double start = MPI_Wtime();
-    HOMZ_TRY(run.settings.is_mpi ? call_mpi(run, point) : call(communicator, run, point, point.size_bytes));
+    HOMZ_TRY(!run.settings.mpi.empty() ? call_mpi(run, point)
+                                       : call(communicator, run, point, point.size_bytes));
     point.seconds = std::max(point.seconds, MPI_Wtime() - start);
   }
   return Status();
@@ -164,15 +186,15 @@ Result<std::vector<Point>> simulate(const Settings& settings) {
   if (vectors.empty()) return Status(Code::capacity, "not enough memory for the vectors");
   run.in = vectors.first(most);
   run.out = vectors.subspan(most);
-  machine() = {settings.profile, settings.ratio, settings.relative, vectors};
+  machine() = {settings.profile, settings.per_node, settings.ratio, settings.relative, vectors};
 
-  configure_smpi();
+  configure_smpi(settings.mpi);
   SMPI_init();
   charge_messages();
-  const std::vector<s4u::Host*> nodes = make_cluster(settings);
+  const std::vector<s4u::Host*> hosts = make_cluster(settings);
   SMPI_app_instance_register("homz", nullptr, settings.ranks);
   for (int rank = 0; rank < settings.ranks; ++rank) {
-    const auto actor = s4u::Actor::init("rank", nodes[static_cast<std::size_t>(rank / settings.per_node)]);
+    const auto actor = s4u::Actor::init("rank", hosts[static_cast<std::size_t>(rank)]);
     actor->set_property("instance_id", "homz");
     actor->set_property("rank", std::to_string(rank));
     actor->start([&run] { be_rank(run); });
@@ -181,7 +203,7 @@ Result<std::vector<Point>> simulate(const Settings& settings) {
   SMPI_finalize();
   HOMZ_TRY(run.status);
   for (Point& point : run.points)
-    if (!settings.is_mpi) point.expected = expected(settings, point);
+    if (settings.mpi.empty()) point.expected = expected(settings, point);
   return run.points;
 }
 

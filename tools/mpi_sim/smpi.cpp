@@ -29,6 +29,13 @@ extern "C" int MPI_Testsome(int count, MPI_Request* requests, int* done, int* wh
                                        : PMPI_Testsome(count, requests, done, which, statuses);
 }
 
+// To SMPI, ranks that share memory are those of one host; here each has a host of its own.
+extern "C" int MPI_Comm_split_type(MPI_Comm all, int, int key, MPI_Info, MPI_Comm* node) {
+  int rank = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  return PMPI_Comm_split(all, rank / homz::mpi_sim::machine().per_node, key, node);
+}
+
 // The clock of the library is the simulation's.
 std::chrono::steady_clock::time_point std::chrono::steady_clock::now() noexcept {
   const std::chrono::duration<double> now(simgrid::s4u::Engine::get_clock());
@@ -46,15 +53,17 @@ void copy_front(smx_activity_t activity, void* from, std::size_t bytes) {
 
 }  // namespace
 
-void configure_smpi() {
+void configure_smpi(const std::string& allreduce) {
   // A message takes latency + bytes / bandwidth, as profiles say, which are measured with both directions
   // busy; ranks' computing and polls take no time but what is charged; messages leave from where they lie.
   for (const char* log : {"xbt_cfg.thresh:warning", "smpi_config.thresh:error"}) xbt_log_control_set(log);
+  smpi_init_options();
   for (const char* setting :
        {"network/model:CM02", "network/bandwidth-factor:1", "network/latency-factor:1", "network/weight-S:0",
         "network/crosstraffic:0", "surf/precision:1e-9", "smpi/simulate-computation:0", "smpi/test:0",
         "smpi/wtime:0", "smpi/send-is-detached-thresh:0"})
     simgrid::s4u::Engine::set_config(setting);
+  if (!allreduce.empty()) simgrid::s4u::Engine::set_config("smpi/allreduce:" + allreduce);
 }
 
 void charge_messages() {
