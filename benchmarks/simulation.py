@@ -20,7 +20,8 @@ from pathlib import Path
 ALGORITHMS = ["ring", "two-level", "recursive-doubling", "rabenseifner", "direct"]
 SCHEMES = ["plain", "ccoll", "hzccl", "homcomp-fused"]
 BASELINES = ["lr", "rab", "rdb", "ompi_ring_segmented", "smp_rsag_lr"]  # never SMPI's default, which is slow
-MOST_RANKS = {"direct": 32, "rabenseifner": 128}  # more take hours to simulate
+# More take hours to simulate; the last three are close to others, or never the best.
+MOST_RANKS = {"direct": 32, "rabenseifner": 128, "hzccl": 128, "ompi_ring_segmented": 128, "rdb": 128}
 COLOURS = {"plain": "#777777", "ccoll": "#c8553d", "hzccl": "#2a7f9e", "homcomp-fused": "#2e8b57"}
 
 
@@ -36,6 +37,8 @@ def parse():
     parser.add_argument("--ratio", default="8")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--timeout", type=float, default=1200, help="seconds for one run; what takes longer is left out")
+    parser.add_argument("--measured", default="benchmarks/results/collectives.md",
+                        help="table of collectives.py whose 4-rank allreduces are simulated, too; '': none")
     parser.add_argument("--output", default="benchmarks/results/simulation.md")
     return parser.parse_args()
 
@@ -49,13 +52,13 @@ class Case:
         profile["between"].update(latency=options.latency * 1e-6, seconds_per_byte=8e-9 / float(gbits))
         self.profile = Path(folder) / f"{self.machine}-{gbits}.json"
         self.profile.write_text(json.dumps(profile), encoding="utf-8")
-        self.sizes = sizes.split(",")
+        self.sizes, self.per_node, self.ratio = sizes.split(","), options.per_node, options.ratio
         self.results = []  # of the library
         self.baselines = []  # (name, result)
 
     def command(self, size, more):
         return [self.options.sim, "--profile", str(self.profile), "--ranks", str(self.ranks), "--per-node",
-                self.options.per_node, "--ratio", self.options.ratio, "--size", f"{size}MiB", "--json", *more]
+                self.per_node, "--ratio", self.ratio, "--size", f"{size}MiB", "--json", *more]
 
     def run(self, size, more):
         words = self.command(size, more)
@@ -75,15 +78,15 @@ class Case:
     def run_baseline(self, size, name):
         self.baselines += [(name, result) for result in self.run(size, ["--mpi", name])]
 
+    def possible(self, names):
+        return [name for name in names if self.ranks <= MOST_RANKS.get(name, self.ranks)]
+
     def start(self, pool):
         started = []
         for size in self.sizes:
-            for name in BASELINES:
-                started.append(pool.submit(self.run_baseline, size, name))
-            for algorithm in ALGORITHMS:
-                for scheme in SCHEMES:
-                    if self.ranks <= MOST_RANKS.get(algorithm, self.ranks):
-                        started.append(pool.submit(self.run_own, size, algorithm, scheme))
+            started += [pool.submit(self.run_baseline, size, name) for name in self.possible(BASELINES)]
+            started += [pool.submit(self.run_own, size, algorithm, scheme) for algorithm in self.possible(ALGORITHMS)
+                        for scheme in self.possible(SCHEMES)]
         return started
 
     def best(self, size, schemes):
@@ -203,12 +206,38 @@ def plot(cases, sizes, path):
                     "\n".join(out) + "\n</svg>\n", encoding="utf-8")
 
 
+def measured_rows(path):
+    """Link, MiB, data, ms, MPI's best ms and MB sent of measured allreduces of 4 ranks on nodes of their own."""
+    for text in Path(path).read_text(encoding="utf-8").splitlines() if path else []:
+        cells = [cell.strip() for cell in text.strip("|").split("|")]
+        if len(cells) == 15 and cells[1:3] == ["4", "allreduce"] and cells[5] == "homcomp-fused, direct":
+            yield cells[0], int(cells[3].split()[0]), cells[4], float(cells[6]), float(cells[8].split()[0]), float(cells[12])
+
+
+def against_measured(options, folder):
+    """The rig's rows, simulated: links of TCP over Ethernet, whose frames carry 94 % of the rate; the ratio from the bytes
+    sent, of which half are sums of all four ranks, with 2 bits a value more."""
+    yield ["link", "MiB", "data", "homz measured, ms", "simulated", "simulated / measured", "expected", "MPI's best measured, ms",
+           "SMPI's best simulated", "simulated / measured"]
+    for link, size, data, own, mpi, sent in measured_rows(options.measured):
+        gbits = {"1gbit": 1.0, "100mbit": 0.1}[link]
+        rig = Case(options, folder, options.machines.split(":")[0], gbits * 0.94, 4, str(size))
+        rig.per_node = "1"
+        rig.ratio = str(32 / (32 * sent * 1e6 / (1.5 * size * 2**20) - 1))
+        found = rig.run(size, ["--algorithm", "direct", "--scheme", "homcomp-fused"])
+        for name in BASELINES:
+            rig.run_baseline(size, name)
+        seconds, expected = found[0]["simulated_seconds"], found[0]["expected_seconds"]
+        best = min(result["simulated_seconds"] for _, result in rig.baselines)
+        yield [link, size, data, own, ms(seconds), f"{seconds * 1e3 / own:.2f}", ms(expected), mpi, ms(best), f"{best * 1e3 / mpi:.2f}"]
+
+
 def table(rows):
     head, *body = rows
     return line(head) + line(["---"] * len(head)) + "".join(line(row) for row in body)
 
 
-def write(options, cases):
+def write(options, cases, measured):
     commit = subprocess.run(["git", "describe", "--always", "--dirty"], capture_output=True, text=True, check=False).stdout
     path = Path(options.output)
     picture = path.with_suffix(".svg")
@@ -223,11 +252,13 @@ def write(options, cases):
     told += [f"`{Path(name).stem}`: {json.loads(Path(name).read_text(encoding='utf-8'))['machine']} ({name})" for name in profiles]
     told += ["Uncompressed: the fastest of homz's own algorithms and of SMPI's (" + ", ".join(BASELINES) + "), whose reductions are "
              "charged alike. Compressed: the fastest scheme and algorithm. Expected: by the cost model that chooses (`homz plan`). "
-             f"A dash is what was not simulated: direct above {MOST_RANKS['direct']} ranks, rabenseifner above "
-             f"{MOST_RANKS['rabenseifner']}."]
+             "A dash is what was not simulated: " + ", ".join(f"{name} above {most} ranks" for name, most in MOST_RANKS.items()) + "."]
     text += [textwrap.fill(paragraph, 130) + "\n\n" for paragraph in told]
     text += [f"![times faster than uncompressed]({picture.name})\n\n## Who wins\n\n", table(summary(cases)),
              "\n## Simulated over expected seconds\n\n", table(ratio_to_model(cases))]
+    if options.measured:
+        text += [f"\n## Against the emulated links of {options.measured}\n\nFour ranks on nodes of their own, allreduce, direct and "
+                 "homcomp-fused.\n\n", measured]
     for scheme in SCHEMES:
         text += [f"\n## Milliseconds: {scheme}\n\n", table(details(cases, scheme))]
     text += ["\n## Milliseconds: SMPI's own, uncompressed\n\n", table(details(cases, None))]
@@ -241,12 +272,13 @@ def main():
                  for machine, *links in (entry.split(":") for entry in options.machines.split(","))
                  for gbits in links for ranks, sizes in (entry.split(":") for entry in options.cases.split(";"))
                  for count in ranks.split(",")]
+        measured = table(against_measured(options, folder))
         started = [case.start(pool) for case in sorted(cases, key=lambda case: case.ranks)]
         for number, runs in enumerate(started, 1):
             for each in runs:
                 each.result()
             print(f"{number} of {len(cases)} cases done", file=sys.stderr, flush=True)
-            write(options, cases)  # what there is so far
+            write(options, cases, measured)  # what there is so far
 
 
 if __name__ == "__main__":
