@@ -5,6 +5,9 @@
 
 #include <nlohmann/json.hpp>
 #include <simgrid/s4u.hpp>
+#include <span>
+#include <string_view>
+#include <vector>
 
 #include "tools/mpi_sim/simulate.hpp"
 
@@ -34,17 +37,26 @@ void print(const std::vector<Point>& points) {
                to_string(p.scheme), p.seconds * 1e3, p.expected * 1e3, p.wire_bytes);
 }
 
+// SimGrid takes its own options, and would take --help for one.
+bool is_of_simgrid(std::string_view argument) {
+  return argument.starts_with("--cfg=") || argument.starts_with("--log=");
+}
+
 }  // namespace
 }  // namespace homz::mpi_sim
 
 int main(int argc, char** argv) {
   using namespace homz::mpi_sim;
-  const simgrid::s4u::Engine engine(&argc, argv);  // takes its own options
+  std::vector<char*> of_simgrid{argv[0]}, own{argv[0]};
+  for (char* const argument : std::span(argv + 1, argv + argc))
+    (is_of_simgrid(argument) ? of_simgrid : own).push_back(argument);
   Settings settings;
-  if (const auto usage = parse(argc, argv, settings)) {
+  if (const auto usage = parse(static_cast<int>(own.size()), own.data(), settings)) {
     fmt::print(usage->status == 0 ? stdout : stderr, "{}", usage->text);
     return usage->status;
   }
+  int count = static_cast<int>(of_simgrid.size());
+  const simgrid::s4u::Engine engine(&count, of_simgrid.data());
   const auto points = simulate(settings);
   if (!points.ok()) {
     fmt::print(stderr, "homz-mpi-sim: {}\n", points.status().message());
