@@ -31,6 +31,20 @@ if(HOMZ_MPI AND NOT MPI_CXX_FOUND)
   find_package(MPI 3.0 REQUIRED COMPONENTS CXX)  # says what is missing
 endif()
 
+# So is SimGrid, whose simulated MPI has an mpi.h of its own. Its interfaces change: by itself it is only on for the
+# version that was tested (Debian 12's). Its ranks switch stacks, which sanitizers take amiss.
+find_package(PkgConfig QUIET)
+pkg_check_modules(HOMZ_SIMGRID_PC QUIET simgrid)
+find_path(HOMZ_SMPI_INCLUDE smpi_helpers.h PATH_SUFFIXES smpi)
+find_library(HOMZ_SIMGRID_LIBRARY simgrid)
+mark_as_advanced(HOMZ_SMPI_INCLUDE HOMZ_SIMGRID_LIBRARY)
+if(HOMZ_SMPI_INCLUDE AND HOMZ_SIMGRID_LIBRARY AND HOMZ_SIMGRID_PC_VERSION MATCHES "^3[.]32" AND NOT HOMZ_SANITIZE)
+  set(HOMZ_SIMGRID_DEFAULT ON)
+else()
+  set(HOMZ_SIMGRID_DEFAULT OFF)
+endif()
+option(HOMZ_SIMGRID "Build the simulation of collectives (needs SimGrid)" ${HOMZ_SIMGRID_DEFAULT})
+
 if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "Release, Debug, ..." FORCE)
 endif()

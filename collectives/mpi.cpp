@@ -133,7 +133,7 @@ class Mpi final : public Transport {
                                    statuses_.data());
     if (error != MPI_SUCCESS && error != MPI_ERR_IN_STATUS) return failed("MPI_Testsome", error);
     if (count == MPI_UNDEFINED || count == 0) return Status();
-    is_idle_ = false;
+    idle_polls_ = 0;
     Status first;
     for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) {
       const auto which = static_cast<std::size_t>(done_[i]);
@@ -149,9 +149,8 @@ class Mpi final : public Transport {
   // Short waits are over before the core is worth giving away.
   void yield() override {
     const Clock::time_point now = Clock::now();
-    if (!is_idle_) idle_since_ = now;
-    is_idle_ = true;
-    if (now - idle_since_ >= kSpin) sched_yield();
+    if (idle_polls_++ == 0) idle_since_ = now;
+    if (idle_polls_ >= kSpins || now - idle_since_ >= kSpin) sched_yield();
   }
 
   void abandon(Pending* pending) override {
@@ -206,6 +205,7 @@ class Mpi final : public Transport {
   static constexpr int kGroupTag = 32766;
   using Clock = std::chrono::steady_clock;
   static constexpr std::chrono::microseconds kSpin{2};
+  static constexpr unsigned kSpins = 20;
   static inline const std::shared_ptr<const void> kSomebody = std::make_shared<int>(0);  // sends have owners
 
   void add(MPI_Request request, Pending* pending, std::shared_ptr<const void> owner) {
@@ -263,7 +263,7 @@ class Mpi final : public Transport {
   std::vector<Pending*> pendings_;                   // of the requests; null: given up
   std::vector<std::shared_ptr<const void>> owners_;  // of what is sent; null: a receive
   std::vector<int> done_;
-  bool is_idle_ = false;
+  unsigned idle_polls_ = 0;
   Clock::time_point idle_since_;
   std::vector<MPI_Status> statuses_;
 };

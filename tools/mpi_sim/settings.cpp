@@ -1,0 +1,125 @@
+#include "tools/mpi_sim/settings.hpp"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <fstream>
+#include <sstream>
+
+#include "core/text.hpp"
+#include "tools/mpi_sim/machine.hpp"
+
+namespace homz::mpi_sim {
+namespace {
+
+constexpr const char* kExamples = R"(Examples:
+  homz-mpi-sim --profile profile.json --ranks 64 --size 16MiB --ratio 8 --algorithm ring,two-level --scheme plain,homcomp-fused
+  homz-mpi-sim --profile profile.json --ranks 64 --size 16MiB --mpi lr
+
+The profile (docs/tuning.md) is the machine: its links are the platform, its codec's speeds are charged. --cfg: options of SimGrid.)";
+
+constexpr std::uint64_t kMost = std::uint64_t{1} << 31;
+
+Result<std::uint64_t> parse_size(std::string_view text) {
+  constexpr std::pair<std::string_view, unsigned> kSuffixes[] = {{"KiB", 10}, {"MiB", 20}, {"", 0}};
+  for (const auto& [suffix, shift] : kSuffixes) {
+    if (!text.ends_with(suffix)) continue;
+    const auto number = parse_unsigned(text.substr(0, text.size() - suffix.size()));
+    if (number.ok() && *number <= kMost >> shift && (*number << shift) % sizeof(float) == 0)
+      return *number << shift;
+    break;
+  }
+  return Status(
+      Code::invalid_argument,
+      fmt::format("size '{}': give bytes of whole values up to 2 GiB, or a number with KiB or MiB", text));
+}
+
+template <class T>
+Result<std::vector<T>> parse_list(const std::string& text, Result<T> (*parse)(std::string_view)) {
+  std::vector<T> values;
+  std::istringstream parts(text);
+  for (std::string part; std::getline(parts, part, ',');) {
+    HOMZ_ASSIGN(const T value, parse(part));
+    values.push_back(value);
+  }
+  if (values.empty()) return Status(Code::invalid_argument, "an empty list");
+  return values;
+}
+
+Result<Profile> read_profile(const std::string& name) {
+  std::ifstream file(name);
+  std::ostringstream text;
+  if (!file || !(text << file.rdbuf())) return Status(Code::io, fmt::format("{}: cannot be read", name));
+  auto profile = parse_profile(text.str());
+  if (!profile.ok()) return profile.status().within(name);
+  profile->natives.clear();  // measured elsewhere
+  if (profile->codecs.empty())
+    return Status(Code::invalid_argument, fmt::format("{}: has no codec to simulate", name));
+  profile->codecs.resize(1);
+  for (const LinkProfile& link : {profile->inside, profile->between})
+    if (link.seconds_per_byte == 0)
+      return Status(Code::invalid_argument, fmt::format("{}: links take no time for a byte", name));
+  if (to_json(*profile).size() > kReal)
+    return Status(Code::invalid_argument,
+                  fmt::format("{}: more than the {} bytes that simulated messages carry", name, kReal));
+  return profile;
+}
+
+struct Texts {
+  std::string profile, size = "1MiB", algorithm = "ring", scheme = "plain";
+};
+
+Status understand(const Texts& texts, Settings& settings) {
+  HOMZ_ASSIGN(settings.profile, read_profile(texts.profile));
+  HOMZ_ASSIGN(settings.sizes, parse_list(texts.size, parse_size));
+  HOMZ_ASSIGN(settings.algorithms, parse_list(texts.algorithm, parse_algorithm));
+  HOMZ_ASSIGN(settings.schemes, parse_list(texts.scheme, parse_scheme));
+  if (settings.ranks < 1 || settings.per_node < 1 || settings.ranks % settings.per_node != 0)
+    return Status(Code::invalid_argument, fmt::format("{} ranks, {} a node: all nodes must have as many",
+                                                      settings.ranks, settings.per_node));
+  if (!(settings.ratio > 0)) return Status(Code::invalid_argument, "--ratio: must be above 0");
+  if (!(settings.relative > 0)) return Status(Code::invalid_argument, "--rel: must be above 0");
+  return Status();
+}
+
+}  // namespace
+
+std::optional<Usage> parse(int argc, char** argv, Settings& settings) {
+  CLI::App app("Simulates an allreduce of f32 on a cluster: the library's own code, without data.",
+               "homz-mpi-sim");
+  app.footer(kExamples);
+  Texts texts;
+  app.add_option("--profile", texts.profile, "the machine: file of homz tune")->required();
+  app.add_option("--ranks,-n", settings.ranks, "how many")->capture_default_str();
+  app.add_option("--per-node", settings.per_node, "ranks of a node, which share its link")
+      ->capture_default_str();
+  app.add_option("--size,-m", texts.size, "bytes of a rank's vector; with KiB or MiB; a list")
+      ->capture_default_str();
+  app.add_option("--algorithm", texts.algorithm,
+                 "ring, recursive-doubling, rabenseifner, direct, binomial, two-level or auto; a list")
+      ->capture_default_str();
+  app.add_option("--scheme", texts.scheme,
+                 "plain, cprp2p, ccoll, hzccl, homcomp-ahead, homcomp-step, homcomp-fused or auto; a list")
+      ->capture_default_str();
+  app.add_option("--mpi", settings.mpi,
+                 "SMPI's own allreduce instead, uncompressed: lr, rab, rdb, ... as its smpi/allreduce");
+  app.add_option("--piece", settings.piece_values, "values that travel at once; 0: by the profile");
+  app.add_option("--ratio", settings.ratio,
+                 "raw over compressed bytes of one rank's data at its share of the bound")
+      ->capture_default_str();
+  app.add_option("--rel", settings.relative, "bound of the error of the sum, of its largest value")
+      ->capture_default_str();
+  app.add_flag("--json", settings.json, "print JSON");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    std::ostringstream out, problems;
+    const int status = app.exit(error, out, problems) == 0 ? 0 : 2;
+    return Usage{status, out.str() + problems.str()};
+  }
+  const Status status = understand(texts, settings);
+  if (!status.ok()) return Usage{2, "homz-mpi-sim: " + status.message() + "\n"};
+  return std::nullopt;
+}
+
+}  // namespace homz::mpi_sim
