@@ -21,7 +21,7 @@ ALGORITHMS = ["ring", "two-level", "recursive-doubling", "rabenseifner", "direct
 SCHEMES = ["plain", "ccoll", "hzccl", "homcomp-fused"]
 BASELINES = ["lr", "rab", "rdb", "ompi_ring_segmented", "smp_rsag_lr"]  # never SMPI's default, which is slow
 MOST_RANKS = {"direct": 32, "hzccl": 128, "ompi_ring_segmented": 128, "rdb": 128, "rabenseifner": 128,
-              "recursive-doubling": 128, "smp_rsag_lr": 128}  # more take long, and are close to others or never the best
+              "recursive-doubling": 128, "ccoll": 128, "smp_rsag_lr": 128}  # more take long, and are close to others or never the best
 LAZY_FROM = 128  # ranks; homz-mpi-sim --lazy
 COLOURS = {"plain": "#777777", "ccoll": "#c8553d", "hzccl": "#2a7f9e", "homcomp-fused": "#2e8b57"}
 
@@ -32,7 +32,7 @@ def parse():
     parser.add_argument("--machines", default="benchmarks/simulation/core.json:10:100,benchmarks/simulation/gpu.json:100:200",
                         help="profile:Gbit/s:Gbit/s..., ...")
     parser.add_argument("--latency", type=float, default=5, help="between nodes, in us")
-    parser.add_argument("--cases", default="8,32:1,16,64;128:16,64;512:16",
+    parser.add_argument("--cases", default="8,32:1,16,64;128,512:16",
                         help="ranks:sizes of a rank's vector in MiB; ... (512 ranks take most of the time)")
     parser.add_argument("--per-node", default="4")
     parser.add_argument("--ratio", default="8")
