@@ -13,10 +13,11 @@ namespace homz::mpi_sim {
 namespace {
 
 constexpr const char* kExamples = R"(Examples:
-  homz-mpi-sim --profile profile.json --ranks 64 --size 16MiB --ratio 8 --algorithm ring,two-level --scheme plain,homcomp-fused
+  homz-mpi-sim --profile profile.json --ranks 64 --size 16MiB --algorithm ring,two-level --scheme plain,ccoll
   homz-mpi-sim --profile profile.json --ranks 64 --size 16MiB --mpi lr
 
-The profile (docs/tuning.md) is the machine: its links are the platform, its codec's speeds are charged. --cfg: options of SimGrid.)";
+The profile (docs/tuning.md) is the machine: its links are the cluster's, its first codec's speeds are charged.
+--cfg=... and --log=... are options of SimGrid.)";
 
 constexpr std::uint64_t kMost = std::uint64_t{1} << 31;
 
