@@ -20,9 +20,9 @@ from pathlib import Path
 ALGORITHMS = ["ring", "two-level", "recursive-doubling", "rabenseifner", "direct"]
 SCHEMES = ["plain", "ccoll", "hzccl", "homcomp-fused"]
 BASELINES = ["lr", "rab", "rdb", "ompi_ring_segmented", "smp_rsag_lr"]  # never SMPI's default, which is slow
-# More take hours to simulate; some are close to others, or never the best.
-MOST_RANKS = {"direct": 16, "hzccl": 32, "ompi_ring_segmented": 32, "rdb": 32, "rabenseifner": 128, "recursive-doubling": 128,
-              "ccoll": 128, "smp_rsag_lr": 128}
+MOST_RANKS = {"direct": 32, "hzccl": 128, "ompi_ring_segmented": 128, "rdb": 128, "rabenseifner": 128,
+              "recursive-doubling": 128, "ccoll": 128, "smp_rsag_lr": 128}  # more take long, and are close to others or never the best
+LAZY_FROM = 128  # ranks; homz-mpi-sim --lazy
 COLOURS = {"plain": "#777777", "ccoll": "#c8553d", "hzccl": "#2a7f9e", "homcomp-fused": "#2e8b57"}
 
 
@@ -74,7 +74,8 @@ class Case:
         return json.loads(done.stdout)["results"]
 
     def run_own(self, size, algorithm, scheme):
-        self.results += self.run(size, ["--algorithm", algorithm, "--scheme", scheme])
+        lazy = ["--lazy"] if self.ranks >= LAZY_FROM else []
+        self.results += self.run(size, ["--algorithm", algorithm, "--scheme", scheme, *lazy])
 
     def run_baseline(self, size, name):
         self.baselines += [(name, result) for result in self.run(size, ["--mpi", name])]
@@ -233,12 +234,30 @@ def against_measured(options, folder):
         yield [link, size, data, own, ms(seconds), f"{seconds * 1e3 / own:.2f}", ms(expected), mpi, ms(best), f"{best * 1e3 / mpi:.2f}"]
 
 
+def lazy_and_not(cases):
+    """How far --lazy is off, where both can be simulated."""
+    yield ["machine", "link, Gbit/s", "ranks", "MiB", "scheme", "algorithm", "ms", "lazy, ms", "lazy / not"]
+    for case in cases:
+        if not LAZY_FROM / 4 <= case.ranks < LAZY_FROM:
+            continue
+        size = case.sizes[len(case.sizes) // 2]
+        for algorithm in case.possible(ALGORITHMS[:4]):
+            for scheme in ("plain", "homcomp-fused"):
+                own = [r for r in case.results if r["size_bytes"] == int(size) * 2**20 and r["scheme"] == scheme and
+                       r["algorithm"] == algorithm]
+                lazy = case.run(size, ["--algorithm", algorithm, "--scheme", scheme, "--lazy"])
+                if own and lazy:
+                    both = own[0]["simulated_seconds"], lazy[0]["simulated_seconds"]
+                    yield [case.machine, case.gbits, case.ranks, size, scheme, algorithm, ms(both[0]), ms(both[1]),
+                           f"{both[1] / both[0]:.3f}"]
+
+
 def table(rows):
     head, *body = rows
     return line(head) + line(["---"] * len(head)) + "".join(line(row) for row in body)
 
 
-def write(options, cases, measured):
+def write(options, cases, more):
     commit = subprocess.run(["git", "describe", "--always", "--dirty"], capture_output=True, text=True, check=False).stdout
     path = Path(options.output)
     picture = path.with_suffix(".svg")
@@ -258,9 +277,7 @@ def write(options, cases, measured):
     text += [textwrap.fill(paragraph, 130) + "\n\n" for paragraph in told]
     text += [f"![times faster than uncompressed]({picture.name})\n\n## Who wins\n\n", table(summary(cases)),
              "\n## Simulated over expected seconds\n\n", table(ratio_to_model(cases))]
-    if options.measured:
-        text += [f"\n## Against the emulated links of {options.measured}\n\nFour ranks on nodes of their own, allreduce, direct and "
-                 "homcomp-fused.\n\n", measured]
+    text += more
     for scheme in SCHEMES:
         text += [f"\n## Milliseconds: {scheme}\n\n", table(details(cases, scheme))]
     text += ["\n## Milliseconds: SMPI's own, uncompressed\n\n", table(details(cases, None))]
@@ -274,13 +291,18 @@ def main():
                  for machine, *links in (entry.split(":") for entry in options.machines.split(","))
                  for gbits in links for ranks, sizes in (entry.split(":") for entry in options.cases.split(";"))
                  for count in ranks.split(",")]
-        measured = table(against_measured(options, folder))
+        more = []
+        if options.measured:
+            more += [f"\n## Against the emulated links of {options.measured}\n\nFour ranks on nodes of their own, allreduce, direct "
+                     "and homcomp-fused.\n\n", table(against_measured(options, folder))]
         started = [case.start(pool) for case in sorted(cases, key=lambda case: case.ranks)]
         for number, runs in enumerate(started, 1):
             for each in runs:
                 each.result()
             print(f"{number} of {len(cases)} cases done", file=sys.stderr, flush=True)
-            write(options, cases, measured)  # what there is so far
+            write(options, cases, more)  # what there is so far
+        more += [f"\n## What --lazy changes, with which {LAZY_FROM} ranks and more are simulated\n\n", table(lazy_and_not(cases))]
+        write(options, cases, more)
 
 
 if __name__ == "__main__":

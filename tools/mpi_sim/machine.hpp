@@ -11,6 +11,9 @@ namespace homz::mpi_sim {
 struct Machine {
   Profile profile;  // its first codec is the one that is simulated
   int per_node = 1;
+  // Ranks look for messages only when they have nothing else to do. Every poll that finds something makes
+  // SimGrid 3.32 slower for the rest of its run; waiting does not.
+  bool is_lazy = false;
   double ratio = 8;  // raw over compressed bytes of one rank's data that are encoded with an error of `share`
   double share = 1;
   ConstBytes vectors;  // what is reduced, and the results: one memory for all ranks, never touched

@@ -19,7 +19,7 @@ struct Settings {
   std::uint64_t piece_values = 0;
   Profile profile;
   double ratio = 8, relative = 1e-3;
-  bool json = false;
+  bool is_lazy = false, json = false;
 };
 
 // Exit status, and what to say; for main().

@@ -186,7 +186,8 @@ Result<std::vector<Point>> simulate(const Settings& settings) {
   if (vectors.empty()) return Status(Code::capacity, "not enough memory for the vectors");
   run.in = vectors.first(most);
   run.out = vectors.subspan(most);
-  machine() = {settings.profile, settings.per_node, settings.ratio, settings.relative, vectors};
+  machine() = {settings.profile, settings.per_node, settings.is_lazy,
+               settings.ratio,   settings.relative, vectors};
 
   configure_smpi(settings.mpi);
   SMPI_init();

@@ -25,8 +25,12 @@ extern "C" int sched_yield() noexcept {
 }
 
 extern "C" int MPI_Testsome(int count, MPI_Request* requests, int* done, int* which, MPI_Status* statuses) {
-  return std::exchange(is_idle, false) ? PMPI_Waitsome(count, requests, done, which, statuses)
-                                       : PMPI_Testsome(count, requests, done, which, statuses);
+  const bool waits = std::exchange(is_idle, false);
+  if (!homz::mpi_sim::machine().is_lazy)
+    return waits ? PMPI_Waitsome(count, requests, done, which, statuses)
+                 : PMPI_Testsome(count, requests, done, which, statuses);
+  *done = waits ? 1 : 0;
+  return waits ? PMPI_Waitany(count, requests, which, statuses) : MPI_SUCCESS;
 }
 
 // To SMPI, ranks that share memory are those of one host; here each has a host of its own.
