@@ -199,6 +199,7 @@ Status Communicator::renew() {
   office.calls->drop("the call was given up by renew()");
   office.levels = Levels{};
   office.audits = 0;
+  office.reluctances.clear();
   return no_throw([&] {
     HOMZ_TRY(office.wire->renew());
     return make_levels(office);

@@ -145,8 +145,22 @@ Status choose_freely(Office& office, const Running& run, Decision& decision) {
 
 }  // namespace
 
-Status decide(Office& office, Running& run) {
-  run.report.raw_bytes = 0;  // records are no values
+namespace {
+
+void remember(Office& office, const Running& run) {
+  constexpr unsigned kMostSkips = 63;
+  if (!run.has_asked || !run.call.may_block || run.call.options.scheme != Scheme::automatic) return;
+  Office::Reluctance* known = office.reluctance(run.task, run.signature.plan);
+  if (known == nullptr) {
+    if (office.reluctances.size() == Office::kChoices) office.reluctances.clear();
+    known = &office.reluctances.emplace_back(Office::Reluctance{run.task, run.signature.plan});
+  }
+  const bool has_compressed = run.decision.candidate.scheme != Scheme::plain;
+  known->skips = has_compressed ? 0 : std::min(2 * known->skips + 1, kMostSkips);
+  known->left = known->skips;
+}
+
+Status choose_within_bound(Office& office, Running& run) {
   HOMZ_TRY(choose_freely(office, run, run.decision));
   if (run.decision.candidate.scheme == Scheme::plain) return Status();
   const auto spending = spend(bounded(run, run.decision.candidate), run.all);
@@ -156,6 +170,15 @@ Status decide(Office& office, Running& run) {
   }
   HOMZ_ASSIGN(run.decision,
               choose_plain(run, office.profile, "uncompressed: " + spending.status().message()));
+  return Status();
+}
+
+}  // namespace
+
+Status decide(Office& office, Running& run) {
+  run.report.raw_bytes = 0;  // records are no values
+  HOMZ_TRY(choose_within_bound(office, run));
+  remember(office, run);
   return Status();
 }
 

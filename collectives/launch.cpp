@@ -82,12 +82,17 @@ void report(const Running& run) {
 }
 
 // Whether ranks agree before they choose.
-bool asks(const Running& run, const Profile& profile) {
+bool asks(Office& office, const Running& run) {
   const CollectiveOptions& options = run.call.options;
   if (run.place.size == 1 || options.scheme == Scheme::plain) return false;
   if (run.call.fixed) return run.call.fixed->candidate.scheme != Scheme::plain;
   if (options.scheme != Scheme::automatic) return true;
-  return options.abs_error > 0 && worth_asking(run.task, options, profile);
+  if (!(options.abs_error > 0) || !worth_asking(run.task, options, office.profile)) return false;
+  Office::Reluctance* const known =
+      run.call.may_block ? office.reluctance(run.task, run.signature.plan) : nullptr;
+  if (known == nullptr || known->left == 0) return true;
+  --known->left;
+  return false;
 }
 
 // Kernels that reach for memory of the host leave the GPU unusable.
@@ -146,7 +151,7 @@ std::vector<Sequence::Stage> stages_of_choice(Office& office, const std::shared_
     stages.push_back([&office, run]() -> Result<std::unique_ptr<Operation>> {
       return behind_others(office, run->signature.sequence);
     });
-  if (asks(*run, office.profile))
+  if (asks(office, *run))
     stages.push_back(
         [&office, run] { return ask(office, *run, run->call.fixed ? Look::magnitudes : Look::ratios); });
   stages.push_back([&office, run]() -> Result<std::unique_ptr<Operation>> {
@@ -160,6 +165,12 @@ std::vector<Sequence::Stage> stages_of_choice(Office& office, const std::shared_
 }
 
 }  // namespace
+
+Office::Reluctance* Office::reluctance(const Task& task, std::uint32_t options) {
+  const auto found = std::ranges::find_if(
+      reluctances, [&](const Reluctance& r) { return r.task == task && r.options == options; });
+  return found == reluctances.end() ? nullptr : &*found;
+}
 
 Result<Processor*> Office::processor(const CollectiveOptions& options) {
   if (host == nullptr) host = host_processor();

@@ -37,6 +37,17 @@ struct Office {
   static constexpr std::size_t kChoices = 64;
   std::vector<Choice> choices;  // that did not depend on data
 
+  // Calls whose ranks have looked at their data and then compressed nothing: the next ones of the kind do not
+  // look, 1, 3, 7 ... 63 in a row. Of blocking calls only: each is over on a rank before the next begins, so
+  // that all ranks count alike.
+  struct Reluctance {
+    Task task;
+    std::uint32_t options;  // their digest
+    unsigned skips = 0, left = 0;
+  };
+  std::vector<Reluctance> reluctances;
+  Reluctance* reluctance(const Task& task, std::uint32_t options);
+
   // Made when it is first wanted.
   std::unique_ptr<Processor> host, gpu;
   int of_gpu = 0;

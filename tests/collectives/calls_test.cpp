@@ -1,7 +1,10 @@
 // What calls are like beside their results: two levels, several under way, audits, reports,
 // timeouts, bad arguments, the environment.
+#include <algorithm>
 #include <barrier>
+#include <bit>
 #include <cstdlib>
+#include <random>
 #include <thread>
 
 #include "collectives/loopback.hpp"
@@ -246,6 +249,48 @@ TEST(Reports, OfWhatWasSent) {
     EXPECT_GE(raw, 4 * 2 * 3 * kCount);
     EXPECT_LE(raw, 4 * 2 * 3 * kCount + 4 * 4 * 128);
   }
+}
+
+// Looking costs messages; what led to nothing is not done again and again.
+TEST(Choices, LookLessOftenWhereItLedToNothing) {
+  const Watchdog watchdog(100);
+  Profile slow = Profile::unmeasured();
+  slow.inside.seconds_per_byte = slow.between.seconds_per_byte = 1e-7;
+  on_ranks(
+      loopback(2),
+      [&](Communicator& communicator) {
+        constexpr std::uint64_t kValues = 300000;
+        std::mt19937 random(static_cast<unsigned>(communicator.rank()));
+        Values<float> noise(kValues), sum(kValues);
+        for (float& x : noise) x = std::bit_cast<float>(0x3f800000u | (static_cast<unsigned>(random()) >> 9));
+        const auto smooth = rank_data<float>(communicator.rank(), kValues);
+        CallReport report;
+        CollectiveOptions options;
+        options.abs_error = 1e-6;  // which noise has no room for
+        options.report = &report;
+        const auto call = [&](const Values<float>& values) {
+          const Status status =
+              communicator.allreduce(bytes_of(values), bytes_of(sum), Dtype::f32, ReduceOp::sum, options);
+          ASSERT_TRUE(status.ok()) << status.message();
+        };
+        std::vector<std::uint64_t> sent;
+        for (int i = 0; i < 12; ++i) {
+          call(noise);
+          sent.push_back(report.sent_bytes);
+        }
+        const std::uint64_t least = std::ranges::min(sent);
+        std::string pattern;
+        for (const std::uint64_t bytes : sent) pattern += bytes > least ? 'l' : '-';
+        EXPECT_EQ(pattern, "l-l---l-----");
+        options.abs_error = 1e-2;
+        bool has_compressed = false;
+        for (int i = 0; i < 65 && !has_compressed; ++i) {
+          call(smooth);
+          has_compressed = report.scheme != Scheme::plain;
+        }
+        EXPECT_TRUE(has_compressed);
+      },
+      slow);
 }
 
 TEST(Reports, OfAudits) {

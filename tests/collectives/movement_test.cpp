@@ -251,6 +251,32 @@ TEST(Movement, TightBoundsGiveTheSameBits) {
     }
 }
 
+// Ranks send very different amounts, and choose alike all the same.
+TEST(Movement, AlltoallvByItself) {
+  const auto amount = [](int s, int t) { return s == 0 ? 100000u : static_cast<std::uint64_t>(3 * t); };
+  for (const double bound : {0.0, kBound})
+    on_ranks(3, [&](Communicator& communicator) {
+      const int rank = communicator.rank();
+      std::vector<std::uint64_t> sent, received;
+      Values<float> out, in;
+      std::vector<long double> wanted;
+      for (int r = 0; r < 3; ++r) {
+        sent.push_back(amount(rank, r));
+        received.push_back(amount(r, rank));
+        for (const float x : rank_data<float>(r, sent.back())) out.push_back(x);
+        for (const float x : rank_data<float>(rank, received.back())) wanted.push_back(x);
+      }
+      in.resize(wanted.size());
+      CollectiveOptions options;
+      options.abs_error = bound;
+      options.timeout_seconds = 60;
+      const Status status = communicator.alltoallv(bytes_of(std::as_const(out)), sent, bytes_of(in), received,
+                                                   Dtype::f32, options);
+      ASSERT_TRUE(status.ok()) << status.message();
+      expect_within(in, wanted, bound);
+    });
+}
+
 TEST(Movement, Reduce) {
   for_all({Algorithm::ring, Algorithm::rabenseifner, Algorithm::direct, Algorithm::binomial}, kReduced,
           [&](Communicator& communicator, const Case& c, const CollectiveOptions& options) {
