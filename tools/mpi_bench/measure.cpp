@@ -182,7 +182,8 @@ Result<std::vector<Point>> measure(Communicator& communicator, Transport& transp
       return Status();
     };
     for (Trial& trial : plain) HOMZ_TRY(run(trial));
-    for (std::size_t t = 0; t < trials.size(); ++t) {
+    for (std::size_t k = 0; k < trials.size(); ++k) {
+      const std::size_t t = (k + round) % trials.size();  // none is always the first behind the baseline
       HOMZ_TRY(run(trials[t]));
       if (round + 1 < rounds) continue;
       points[t] = point_of(settings, trials[t], size, bound);
