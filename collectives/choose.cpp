@@ -18,10 +18,11 @@ constexpr std::uint64_t kMostPieceBytes = 1 << 20;  // raw
 constexpr std::uint64_t kMostOnDevice = 16 << 20;   // where a kernel's start takes as long as 1 MiB
 constexpr double kGuessedRatio = 4;                 // where compression is asked for and nobody looked
 constexpr double kDoubt = 1.1;                      // gains that expectations may well miss
-constexpr double kAskingShare = 25;                 // of a call that asking may take
-constexpr double kGainShare = 4;                    // of a likely gain that asking may take
-constexpr double kLikelyRatio = 8;                  // of data that somebody gives a bound for
-constexpr double kNothing = 1e9;                    // ratio of data that vanish
+constexpr double kDoubtInside = 2;   // MPI libraries know the memory of a node better than messages can
+constexpr double kAskingShare = 25;  // of a call that asking may take
+constexpr double kGainShare = 4;     // of a likely gain that asking may take
+constexpr double kLikelyRatio = 8;   // of data that somebody gives a bound for
+constexpr double kNothing = 1e9;     // ratio of data that vanish
 
 constexpr Algorithm kAlgorithms[] = {
     Algorithm::native,       Algorithm::ring,     Algorithm::recursive_doubling,
@@ -226,6 +227,9 @@ Status nothing_left(const Task& task, const CollectiveOptions& options) {
 // ---- The choice
 
 struct Leaders {
+  explicit Leaders(const Task& task) : own_doubt(task.ranks_per_node >= task.ranks ? kDoubtInside : kDoubt) {}
+
+  double own_doubt;  // of our own uncompressed algorithms, against the transport's
   std::optional<Candidate> native, plain, compressed;
 
   void take(const Candidate& candidate) {
@@ -236,7 +240,7 @@ struct Leaders {
   }
   const Candidate* uncompressed() const {
     if (!plain) return native ? &*native : nullptr;
-    return native && native->seconds <= kDoubt * plain->seconds ? &*native : &*plain;
+    return native && native->seconds <= own_doubt * plain->seconds ? &*native : &*plain;
   }
   const Candidate* best() const {
     const Candidate* const exact = uncompressed();
@@ -340,7 +344,7 @@ std::vector<Candidate> candidates(const Task& task, const CollectiveOptions& opt
 Result<Decision> choose(const Task& task, const CollectiveOptions& options, const Profile& profile,
                         std::span<const double> ratios) {
   return no_throw([&]() -> Result<Decision> {
-    Leaders leaders;
+    Leaders leaders(task);
     const auto take = [&](const Candidate& candidate) { leaders.take(candidate); };
     const Table table(task, options, profile, !ratios.empty());
     table.uncompressed(take);
@@ -365,7 +369,7 @@ bool worth_asking(const Task& task, const CollectiveOptions& options, const Prof
   if (options.algorithm == Algorithm::automatic && is_cheaper(task, profile, kGainShare * agreeing))
     return false;
   const Table table(task, options, profile, false);
-  Leaders leaders;
+  Leaders leaders(task);
   table.uncompressed([&](const Candidate& candidate) { leaders.take(candidate); });
   const Candidate* const exact = leaders.uncompressed();
   if (exact == nullptr) return true;

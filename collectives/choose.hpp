@@ -55,8 +55,8 @@ struct Decision {
   std::string reason;
 };
 // The least of the candidates; but what is compressed must be expected to gain a tenth on what is not, and
-// our own uncompressed algorithms a tenth on the transport's. Errors: invalid_argument where the overrides
-// leave nothing, with what there is.
+// our own uncompressed algorithms a tenth on the transport's, and half inside a node. Errors:
+// invalid_argument where the overrides leave nothing, with what there is.
 Result<Decision> choose(const Task& task, const CollectiveOptions& options, const Profile& profile,
                         std::span<const double> ratios);
 
