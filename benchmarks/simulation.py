@@ -7,6 +7,7 @@ uncompressed ones. The links of a profile are replaced by those of the options.
 """
 import argparse
 import datetime
+import hashlib
 import json
 import os
 import shlex
@@ -38,6 +39,7 @@ def parse():
     parser.add_argument("--ratio", default="8")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--timeout", type=float, default=1200, help="seconds for one run; what takes longer is left out")
+    parser.add_argument("--keep", help="folder for results, from which a run that was cut off goes on; of one version of --sim")
     parser.add_argument("--measured", default="benchmarks/results/collectives.md",
                         help="table of collectives.py whose 4-rank allreduces are simulated, too; '': none")
     parser.add_argument("--output", default="benchmarks/results/simulation.md")
@@ -63,6 +65,14 @@ class Case:
 
     def run(self, size, more):
         words = self.command(size, more)
+        profile = self.profile.read_text(encoding="utf-8")
+        name = hashlib.sha256(json.dumps([profile, [word for word in words[1:] if word != str(self.profile)]]).encode())
+        kept = Path(self.options.keep or self.profile.parent) / f"{name.hexdigest()[:24]}.json"
+        if not kept.is_file():
+            kept.write_text(json.dumps(self.run_now(words)), encoding="utf-8")
+        return json.loads(kept.read_text(encoding="utf-8"))
+
+    def run_now(self, words):
         try:
             done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=self.options.timeout)
         except subprocess.TimeoutExpired:
@@ -259,12 +269,13 @@ def table(rows):
 
 def write(options, cases, more):
     commit = subprocess.run(["git", "describe", "--always", "--dirty"], capture_output=True, text=True, check=False).stdout
+    words = [word for word, before in zip(sys.argv, ["", *sys.argv]) if "--keep" not in (word, before)]
     path = Path(options.output)
     picture = path.with_suffix(".svg")
     plot(cases, list(dict.fromkeys(size for case in cases for size in case.sizes)), picture)
     profiles = [entry.split(":")[0] for entry in options.machines.split(",")]
     text = ["# Allreduce at scale, simulated\n\n**All numbers here are simulated.** No cluster has run them.\n\n"
-            f"`{shlex.join(sys.argv)}`, commit {commit.strip()}, {datetime.date.today()}, SimGrid under homz-mpi-sim\n\n"]
+            f"`{shlex.join(words)}`, commit {commit.strip()}, {datetime.date.today()}, SimGrid under homz-mpi-sim\n\n"]
     told = [f"Vectors of f32 on every rank, {options.per_node} ranks a node, nodes with one link each at a switch that never is the "
             f"bottleneck, {options.latency:g} us between nodes. One rank's data are {options.ratio} times smaller when encoded with its "
             "share of the bound; sums of k ranks take log2 k bits a value more. The bound is relative to the sum, so shares do not "
