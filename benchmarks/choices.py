@@ -5,14 +5,10 @@ Writes a table to --output. All combinations that can run, `auto` and MPI's own 
 each size, so that all see the same machine. Launchers are those of collectives.py.
 """
 import argparse
-import datetime
-import os
-import shlex
-import subprocess
 import sys
 import tempfile
 
-from collectives import Launcher, line, size_text
+from collectives import Launcher, head, how, line, size_text
 
 SCHEMES = "plain,ccoll,hzccl,homcomp-step,homcomp-fused"
 ALGORITHMS = "native,ring,recursive-doubling,rabenseifner,direct,binomial,bruck"
@@ -51,10 +47,6 @@ def measure(launcher, collective, size, data, iterations):
                          *(["--trust"] if options.trust else [])])
 
 
-def how(result):
-    return f"{result['scheme'].replace('plain', 'not compressed')}, {result['algorithm']}"
-
-
 def pairs(launcher, collective, size, data, results):
     """Homomorphic schemes against decode, operate, encode, by algorithm."""
     by_algorithm = {}
@@ -87,12 +79,9 @@ def compare(launcher, collective, size, data):
 
 def main():
     options = parse()
-    commit = subprocess.run(["git", "describe", "--always", "--dirty"], capture_output=True, text=True, check=False).stdout
-    words = [word for word, before in zip(sys.argv, ["", *sys.argv]) if "--note" not in (word, before) and word != "--append"]
+    beginning = head(options, "What `auto` chooses, and what would have been best")
     with open(options.output, "a" if options.append else "w", encoding="utf-8") as out:
-        out.write("\n" if options.append else "# What `auto` chooses, and what would have been best\n\n")
-        out.write(f"`{shlex.join(words)}`, commit {commit.strip()}, {datetime.date.today()}, {os.cpu_count()} cores shared by all "
-                  f"ranks, load {os.getloadavg()[0]:.1f} at the start\n\n" + (f"{options.note}\n\n" if options.note else ""))
+        out.write(beginning + (f"{options.note}\n\n" if options.note else ""))
         out.write(line(HEAD) + line(["---"] * len(HEAD)))
         shares, schemes = [], []
         with tempfile.TemporaryDirectory() as folder:

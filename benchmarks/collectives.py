@@ -37,8 +37,8 @@ HEAD = ["link", "ranks", "collective", "size", "data", "scheme, algorithm", "ms"
 LEGEND = ("ms: median over calls of the time until the last rank is done; spread: longest less shortest, by the median; MPI's best: "
           "of its fastest algorithm (in brackets), in turns with homz in the same run, or when algorithms were tried, whichever was "
           "faster (over TCP, MPI moves long messages in both directions at once in some runs, and not in others); ratio: bytes "
-          "that would have been sent uncompressed over those sent; coding: rank 0's time in codecs; error / bound: largest error of all ranks' results over what "
-          "was asked for.")
+          "that would have been sent uncompressed over those sent; coding: rank 0's time in codecs; error / bound: largest error "
+          "of all ranks' results over what was asked for.")
 
 
 def parse():
@@ -116,17 +116,20 @@ def size_text(size):
     return f"{size} B"
 
 
+def how(result):
+    return f"{result['scheme'].replace('plain', 'not compressed')}, {result['algorithm']}"
+
+
 def row(rate, data, tried, algorithm, result):
     plain = min(tried, result["plain_seconds"])
     gain = plain / result["seconds"]
     is_native = result["algorithm"] == "native"
-    how = f"{result['scheme'].replace('plain', 'not compressed')}, {result['algorithm']}"
     spread = (result["most_seconds"] - result["least_seconds"]) / result["seconds"]
-    return [rate, result["ranks"], result["collective"], size_text(result["size_bytes"]), data, how,
+    return [rate, result["ranks"], result["collective"], size_text(result["size_bytes"]), data, how(result),
             f"{result['seconds'] * 1e3:.4g}", f"{spread * 100:.0f} %", f"{plain * 1e3:.4g} ({algorithm})",
             f"{gain:.2f}", f"{result['ratio']:.2f}", f"{gain / result['ratio']:.2f}",
             "-" if is_native else f"{result['wire_bytes_per_rank'] / 1e6:.4g}",
-        f"{sum(result[what + '_seconds'] for what in ('encode', 'combine', 'decode')) * 1e3:.3g}",
+            f"{sum(result[what + '_seconds'] for what in ('encode', 'combine', 'decode')) * 1e3:.3g}",
             f"{result['max_error'] / result['bound']:.3f}" if result["bound"] else "-", "yes" if result["identical"] else "NO"]
 
 
@@ -149,14 +152,21 @@ def line(cells):
     return "| " + " | ".join(str(cell) for cell in cells) + " |\n"
 
 
-def main():
-    options = parse()
+def head(options, title):
+    """What a report begins with: the title, unless it is appended, and how it was made. Before the report is opened, which
+    makes the checkout a dirty one."""
     commit = subprocess.run(["git", "describe", "--always", "--dirty"], capture_output=True, text=True, check=False).stdout
     words = [word for word, before in zip(sys.argv, ["", *sys.argv]) if "--note" not in (word, before) and word != "--append"]
+    return ("\n" if options.append else f"# {title}\n\n") + (
+        f"`{shlex.join(words)}`, commit {commit.strip()}, {datetime.date.today()}, {os.cpu_count()} cores shared by all "
+        f"ranks, load {os.getloadavg()[0]:.1f} at the start\n\n")
+
+
+def main():
+    options = parse()
+    beginning = head(options, "Collectives against the best uncompressed ones of MPI")
     with open(options.output, "a" if options.append else "w", encoding="utf-8") as out:
-        out.write("\n" if options.append else "# Collectives against the best uncompressed ones of MPI\n\n")
-        out.write(f"`{shlex.join(words)}`, commit {commit.strip()}, {datetime.date.today()}, {os.cpu_count()} cores shared by all "
-                  f"ranks, load {os.getloadavg()[0]:.1f} at the start\n\n")
+        out.write(beginning)
         for text in (None if options.append else LEGEND, options.note):
             out.write(textwrap.fill(text, 130) + "\n\n" if text else "")
         out.write(line(HEAD) + line(["---"] * len(HEAD)))
