@@ -100,6 +100,13 @@ Status Coder::settled(Status status) {
   return status;
 }
 
+template <class Needs>
+Result<std::uint64_t> Coder::zeros_of(Needs&& needs) {
+  if (processor().space() == Space::host) return std::uint64_t{0};
+  HOMZ_ASSIGN(const Footprint footprint, needs());
+  return footprint.encode_zeros;
+}
+
 template <class Work>
 Result<BlockPtr> Coder::make_payload(bool order_matters, std::uint64_t zeros, Work&& work) {
   BlockPtr block = this->block();
@@ -124,8 +131,9 @@ Result<BlockPtr> Coder::encode(ConstBytes values) {
   if (values.empty()) return raw_block(values);
   HOMZ_ASSIGN(const ConstBytes coded, pad(values));
   const Encoding how = encoding(coded.size());
-  HOMZ_ASSIGN(const Footprint needs, coding_.choice.codec->footprint(how, exec()));
-  HOMZ_ASSIGN(BlockPtr block, make_payload(false, needs.encode_zeros, [&](Bytes payload, Combined* report) {
+  HOMZ_ASSIGN(const std::uint64_t zeros,
+              zeros_of([&] { return coding_.choice.codec->footprint(how, exec()); }));
+  HOMZ_ASSIGN(BlockPtr block, make_payload(false, zeros, [&](Bytes payload, Combined* report) {
                 return coding_.choice.codec->encode(how, coded, payload, scratch_.bytes, &report->encoded,
                                                     exec());
               }));
@@ -194,8 +202,9 @@ Result<BlockPtr> Coder::sum(std::span<const BlockPtr> blocks, std::uint64_t byte
     if (total) HOMZ_TRY(add(*total));
     for (; first < blocks.size() && operands.size() < kOperands; ++first) HOMZ_TRY(add(*blocks[first]));
     const std::vector<std::int32_t> ones(operands.size(), 1);
-    HOMZ_ASSIGN(const Footprint needs, arithmetic_->footprint(how, operands.size(), exec()));
-    HOMZ_ASSIGN(total, make_payload(order_matters, needs.encode_zeros, [&](Bytes payload, Combined* report) {
+    HOMZ_ASSIGN(const std::uint64_t zeros,
+                zeros_of([&] { return arithmetic_->footprint(how, operands.size(), exec()); }));
+    HOMZ_ASSIGN(total, make_payload(order_matters, zeros, [&](Bytes payload, Combined* report) {
                   return arithmetic_->combine(how, Combination{ones}, operands, payload, scratch_.bytes,
                                               report, exec());
                 }));
@@ -222,10 +231,9 @@ Result<BlockPtr> Coder::accumulate(const Block& block, ConstBytes values, Bytes 
   const bool is_padded = operand.size() != values.size() && !decoded.empty();
   const Bytes into = is_padded ? tail_.bytes.first(operand.size()) : decoded;
   const Encoding how = encoding(operand.size());
-  HOMZ_ASSIGN(const Footprint needs, arithmetic_->footprint(how, 1, exec()));
+  HOMZ_ASSIGN(const std::uint64_t zeros, zeros_of([&] { return arithmetic_->footprint(how, 1, exec()); }));
   HOMZ_ASSIGN(
-      BlockPtr sum,
-      make_payload(block.frame.order_matters, needs.encode_zeros, [&](Bytes payload, Combined* report) {
+      BlockPtr sum, make_payload(block.frame.order_matters, zeros, [&](Bytes payload, Combined* report) {
         return arithmetic_->accumulate(how, stream, operand, payload, into, scratch_.bytes, report, exec());
       }));
   if (is_padded) HOMZ_TRY(processor().copy(into.first(decoded.size()), decoded));

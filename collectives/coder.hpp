@@ -51,6 +51,10 @@ class Coder {
   Result<BlockPtr> raw_block(ConstBytes values);  // a copy
   Encoding encoding(std::uint64_t bytes) const;
   Result<OpenStream> open(const Block& block, std::uint64_t bytes);
+  // Zeros that kernels want in front of the scratch, by the Footprint that needs() tells; the host wants
+  // none.
+  template <class Needs>
+  Result<std::uint64_t> zeros_of(Needs&& needs);
   // A message with the payload that `work(payload, report)` enqueues or makes.
   template <class Work>
   Result<BlockPtr> make_payload(bool order_matters, std::uint64_t zeros, Work&& work);

@@ -155,7 +155,6 @@ class AllreducePlan::State {
  public:
   Communicator::State* communicator = nullptr;
   Call call;
-  CollectiveOptions options;
 };
 
 AllreducePlan::AllreducePlan(std::unique_ptr<State> state) noexcept : state_(std::move(state)) {}
@@ -164,7 +163,7 @@ AllreducePlan& AllreducePlan::operator=(AllreducePlan&&) noexcept = default;
 AllreducePlan::~AllreducePlan() = default;
 
 Result<Ongoing> AllreducePlan::start() {
-  return state_->communicator->start(state_->call, state_->options);
+  return state_->communicator->start(state_->call, state_->call.options);
 }
 Algorithm AllreducePlan::algorithm() const noexcept {
   return state_->call.fixed->candidate.algorithm;
@@ -182,12 +181,10 @@ Result<AllreducePlan> Communicator::plan_allreduce(ConstBytes in, Bytes out, Dty
     auto plan = std::make_unique<AllreducePlan::State>();
     plan->communicator = state_.get();
     plan->call = {Collective::allreduce, op, dtype, 0, in, out, {}, {}, false};
-    plan->options = options;
-    Call call = plan->call;
-    call.options = options;
+    plan->call.options = options;
     Decision decision;
     HOMZ_ASSIGN(Ongoing choice,
-                state_->watch([&] { return launch_choice(state_->office, std::move(call), &decision); }));
+                state_->watch([&] { return launch_choice(state_->office, plan->call, &decision); }));
     HOMZ_TRY(choice.wait());
     plan->call.fixed = decision;
     return AllreducePlan(std::move(plan));

@@ -143,10 +143,6 @@ Status choose_freely(Office& office, const Running& run, Decision& decision) {
   return Status();
 }
 
-}  // namespace
-
-namespace {
-
 void remember(Office& office, const Running& run) {
   constexpr unsigned kMostSkips = 63;
   if (!run.has_asked || !run.call.may_block || run.call.options.scheme != Scheme::automatic) return;

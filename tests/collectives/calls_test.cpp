@@ -16,14 +16,6 @@ namespace {
 constexpr double kBound = 1e-3;
 constexpr std::uint64_t kCount = 20011;
 
-CollectiveOptions options_of(Algorithm algorithm, Scheme scheme) {
-  CollectiveOptions options;
-  options.algorithm = algorithm;
-  options.scheme = scheme;
-  options.abs_error = scheme == Scheme::plain ? 0 : kBound;
-  return options;
-}
-
 std::vector<Values<float>> inputs_of(int ranks, std::uint64_t count = kCount) {
   std::vector<Values<float>> inputs;
   for (int r = 0; r < ranks; ++r) inputs.push_back(rank_data<float>(r, count));

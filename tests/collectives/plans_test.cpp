@@ -14,14 +14,6 @@ constexpr std::uint64_t kCount = 20011;
 constexpr Algorithm kAlgorithms[] = {Algorithm::ring, Algorithm::recursive_doubling, Algorithm::rabenseifner,
                                      Algorithm::direct, Algorithm::binomial};
 
-CollectiveOptions options_of(Algorithm algorithm, Scheme scheme) {
-  CollectiveOptions options;
-  options.algorithm = algorithm;
-  options.scheme = scheme;
-  options.abs_error = scheme == Scheme::plain ? 0 : kBound;
-  return options;
-}
-
 // Values of a rank that change from call to call, in magnitude too.
 Values<float> changing(int rank, int call) {
   Values<float> values = rank_data<float>(rank + 10 * call, kCount);

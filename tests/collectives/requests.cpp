@@ -43,6 +43,14 @@ std::ostream& operator<<(std::ostream& out, const Request& request) {
              << request.abs_error;
 }
 
+CollectiveOptions options_of(Algorithm algorithm, Scheme scheme, double bound) {
+  CollectiveOptions options;
+  options.algorithm = algorithm;
+  options.scheme = scheme;
+  options.abs_error = scheme == Scheme::plain ? 0 : bound;
+  return options;
+}
+
 Answer perform(Communicator& communicator, const Request& request) {
   Answer answer;
   CollectiveOptions options = request.options;

@@ -13,6 +13,9 @@ inline constexpr Collective kAllCollectives[] = {
     Collective::allreduce, Collective::reduce_scatter, Collective::reduce, Collective::allgather,
     Collective::bcast,     Collective::scatter,        Collective::gather, Collective::alltoall};
 
+// Plain calls have no bound.
+CollectiveOptions options_of(Algorithm algorithm, Scheme scheme, double bound = 1e-3);
+
 struct Request {
   Collective collective = Collective::allreduce;
   std::uint64_t count = 0;  // of a rank's block; of allreduce, reduce and bcast: of the whole

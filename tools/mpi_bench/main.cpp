@@ -4,7 +4,6 @@
 
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "collectives/mpi.hpp"
 #include "collectives/profile.hpp"
@@ -66,15 +65,6 @@ void print_row(const Point& p) {
       p.bound > 0 ? fmt::format("{:.3f}", p.max_error / p.bound) : "-", p.identical ? "yes" : "NO");
 }
 
-Result<Profile> read_profile(const std::string& name) {
-  if (name.empty()) return Profile::unmeasured();
-  std::ifstream file(name);
-  std::ostringstream text;
-  if (!file || !(text << file.rdbuf())) return Status(Code::io, fmt::format("{}: cannot be read", name));
-  const auto profile = parse_profile(text.str());
-  return profile.ok() ? profile : Result<Profile>(profile.status().within(name));
-}
-
 Status tune_into(const std::string& name, int rank) {
   HOMZ_ASSIGN(const auto transport, mpi_transport(MPI_COMM_WORLD));
   HOMZ_ASSIGN(const Profile profile, tune(*transport, {}));
@@ -91,7 +81,8 @@ Result<int> run(const Settings& settings, int rank) {
     HOMZ_TRY(tune_into(settings.tune, rank));
     return 0;
   }
-  HOMZ_ASSIGN(const Profile profile, read_profile(settings.profile));
+  HOMZ_ASSIGN(const Profile profile,
+              settings.profile.empty() ? Profile::unmeasured() : read_profile(settings.profile));
   HOMZ_ASSIGN(const auto plain, mpi_transport(MPI_COMM_WORLD));
   HOMZ_ASSIGN(auto transport, mpi_transport(MPI_COMM_WORLD));
   HOMZ_ASSIGN(Communicator communicator, Communicator::make(std::move(transport), profile));

@@ -51,18 +51,6 @@ Result<std::vector<std::uint64_t>> parse_sizes(const std::string& text) {
   return sizes;
 }
 
-template <class E>
-Result<std::vector<E>> parse_list(const std::string& text, Result<E> (*parse)(std::string_view)) {
-  std::vector<E> values;
-  std::istringstream parts(text);
-  for (std::string part; std::getline(parts, part, ',');) {
-    HOMZ_ASSIGN(const E value, parse(part));
-    values.push_back(value);
-  }
-  if (values.empty()) return Status(Code::invalid_argument, "an empty list");
-  return values;
-}
-
 struct Texts {
   std::string collective = "allreduce", op = "sum", type = "f32", size = "1MiB", data = "smooth", file,
               absolute, relative, algorithm = "auto", scheme = "auto", plain = "native", codec;
@@ -146,13 +134,7 @@ std::optional<Usage> parse(int argc, char** argv, Settings& settings) {
   app.add_option("--profile", settings.profile, "file of homz tune, or of --tune");
   app.add_option("--tune", settings.tune, "measure this machine, write the profile to this file, and end");
   app.add_flag("--json", settings.json, "print JSON");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    std::ostringstream out, problems;
-    const int status = app.exit(error, out, problems) == 0 ? 0 : 2;
-    return Usage{status, out.str() + problems.str()};
-  }
+  if (auto usage = usage_of(app, argc, argv)) return usage;
   const Status status = understand(texts, settings);
   if (!status.ok()) return Usage{2, "homz-mpi-bench: " + status.message() + "\n"};
   return std::nullopt;

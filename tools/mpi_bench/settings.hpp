@@ -7,6 +7,7 @@
 
 #include "collectives/request.hpp"
 #include "core/error_bound.hpp"
+#include "tools/mpi_settings.hpp"
 
 namespace homz::mpi_bench {
 
@@ -27,12 +28,6 @@ struct Settings {
   double pause_seconds = 0;
   bool json = false, only_plain = false;
   std::string profile, tune;  // files
-};
-
-// Exit status, and what to say; for main().
-struct Usage {
-  int status;
-  std::string text;
 };
 
 // Settings, or how the program ends without them.

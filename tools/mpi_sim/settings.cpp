@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <fstream>
-#include <sstream>
 
 #include "core/text.hpp"
 #include "tools/mpi_sim/machine.hpp"
@@ -35,24 +33,9 @@ Result<std::uint64_t> parse_size(std::string_view text) {
       fmt::format("size '{}': give bytes of whole values up to 2 GiB, or a number with KiB or MiB", text));
 }
 
-template <class T>
-Result<std::vector<T>> parse_list(const std::string& text, Result<T> (*parse)(std::string_view)) {
-  std::vector<T> values;
-  std::istringstream parts(text);
-  for (std::string part; std::getline(parts, part, ',');) {
-    HOMZ_ASSIGN(const T value, parse(part));
-    values.push_back(value);
-  }
-  if (values.empty()) return Status(Code::invalid_argument, "an empty list");
-  return values;
-}
-
-Result<Profile> read_profile(const std::string& name) {
-  std::ifstream file(name);
-  std::ostringstream text;
-  if (!file || !(text << file.rdbuf())) return Status(Code::io, fmt::format("{}: cannot be read", name));
-  auto profile = parse_profile(text.str());
-  if (!profile.ok()) return profile.status().within(name);
+Result<Profile> read_machine(const std::string& name) {
+  auto profile = read_profile(name);
+  if (!profile.ok()) return profile;
   profile->natives.clear();  // measured elsewhere
   if (profile->codecs.empty())
     return Status(Code::invalid_argument, fmt::format("{}: has no codec to simulate", name));
@@ -71,7 +54,7 @@ struct Texts {
 };
 
 Status understand(const Texts& texts, Settings& settings) {
-  HOMZ_ASSIGN(settings.profile, read_profile(texts.profile));
+  HOMZ_ASSIGN(settings.profile, read_machine(texts.profile));
   HOMZ_ASSIGN(settings.sizes, parse_list(texts.size, parse_size));
   HOMZ_ASSIGN(settings.algorithms, parse_list(texts.algorithm, parse_algorithm));
   HOMZ_ASSIGN(settings.schemes, parse_list(texts.scheme, parse_scheme));
@@ -114,13 +97,7 @@ std::optional<Usage> parse(int argc, char** argv, Settings& settings) {
                "ranks look for messages only when idle: many times faster for hundreds of ranks, and a "
                "few percent off");
   app.add_flag("--json", settings.json, "print JSON");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    std::ostringstream out, problems;
-    const int status = app.exit(error, out, problems) == 0 ? 0 : 2;
-    return Usage{status, out.str() + problems.str()};
-  }
+  if (auto usage = usage_of(app, argc, argv)) return usage;
   const Status status = understand(texts, settings);
   if (!status.ok()) return Usage{2, "homz-mpi-sim: " + status.message() + "\n"};
   return std::nullopt;

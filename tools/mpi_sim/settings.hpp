@@ -7,6 +7,7 @@
 
 #include "collectives/profile.hpp"
 #include "collectives/request.hpp"
+#include "tools/mpi_settings.hpp"
 
 namespace homz::mpi_sim {
 
@@ -20,12 +21,6 @@ struct Settings {
   Profile profile;
   double ratio = 8, relative = 1e-3;
   bool is_lazy = false, json = false;
-};
-
-// Exit status, and what to say; for main().
-struct Usage {
-  int status;
-  std::string text;
 };
 
 // Settings, or how the program ends without them.

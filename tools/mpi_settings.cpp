@@ -1,0 +1,29 @@
+#include "tools/mpi_settings.hpp"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <fstream>
+
+namespace homz {
+
+std::optional<Usage> usage_of(CLI::App& app, int argc, char** argv) {
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    std::ostringstream out, problems;
+    const int status = app.exit(error, out, problems) == 0 ? 0 : 2;
+    return Usage{status, out.str() + problems.str()};
+  }
+  return std::nullopt;
+}
+
+Result<Profile> read_profile(const std::string& name) {
+  std::ifstream file(name);
+  std::ostringstream text;
+  if (!file || !(text << file.rdbuf())) return Status(Code::io, fmt::format("{}: cannot be read", name));
+  const auto profile = parse_profile(text.str());
+  return profile.ok() ? profile : Result<Profile>(profile.status().within(name));
+}
+
+}  // namespace homz
