@@ -1,52 +1,69 @@
-// The memory of a message: its frame, and the payload right behind it, so that both travel as they lie.
+// The memory of a message: its frame, and the payload. On the host the payload lies right behind the frame, so
+// that both travel as they lie.
 #pragma once
 
+#include <algorithm>
+#include <array>
+#include <bit>
 #include <memory>
 #include <new>
 #include <vector>
 
 #include "collectives/frame.hpp"
+#include "core/bits.hpp"
 #include "core/gpu/gpu.hpp"
 
 namespace homz {
 
+// Where the payload of a message lies: in memory of the host, in such that GPUs reach, or in that of a GPU.
+enum class Home : std::uint8_t { host, pinned, device };
+
 class Block {
  public:
-  // Room for `capacity` bytes of payload; pinned: that a GPU reaches. Throws bad_alloc.
-  explicit Block(std::uint64_t capacity, bool is_pinned = false) : capacity_(capacity) {
-    if (is_pinned) {
-      auto pinned = gpu::Memory::pinned(Frame::kBytes + capacity);
-      if (!pinned.ok()) throw std::bad_alloc();
-      pinned_ = std::move(*pinned);
+  // Room for `capacity` bytes of payload. Throws bad_alloc.
+  explicit Block(std::uint64_t capacity, Home home = Home::host) : home_(home), capacity_(capacity) {
+    const std::uint64_t in_front = Frame::kBytes + (home == Home::device ? 0 : capacity);
+    if (home == Home::pinned) {
+      pinned_ = taken(gpu::Memory::pinned(in_front));
       memory_ = pinned_.bytes().data();
     } else {
-      memory_ = static_cast<std::byte*>(::operator new(Frame::kBytes + capacity, kAlign));
+      if (home == Home::device) device_ = taken(gpu::Memory::on_device(capacity));
+      memory_ = static_cast<std::byte*>(::operator new(in_front, kAlign));
     }
+    payload_ = home == Home::device ? device_.bytes().data() : memory_ + Frame::kBytes;
   }
   ~Block() {
-    if (!is_pinned()) ::operator delete(memory_, kAlign);
+    if (home_ != Home::pinned) ::operator delete(memory_, kAlign);
   }
   Block(const Block&) = delete;
   Block& operator=(const Block&) = delete;
 
-  bool is_pinned() const { return pinned_.size() != 0; }
+  Home home() const { return home_; }
   std::uint64_t capacity() const { return capacity_; }
-  Bytes room() { return {memory_ + Frame::kBytes, capacity_}; }   // for a payload
-  Bytes whole() { return {memory_, Frame::kBytes + capacity_}; }  // for a message
+  Bytes room() { return {payload_, capacity_}; }  // for a payload
   Bytes payload() { return room().first(frame.payload_bytes); }
-  ConstBytes payload() const { return {memory_ + Frame::kBytes, frame.payload_bytes}; }
-  Bytes message() { return whole().first(Frame::kBytes + frame.payload_bytes); }
+  ConstBytes payload() const { return {payload_, frame.payload_bytes}; }
   std::span<std::byte, Frame::kBytes> front() {
     return std::span<std::byte, Frame::kBytes>(memory_, Frame::kBytes);
   }
+  // Frame and payload as they lie: not in the memory of a GPU.
+  Bytes whole() { return {memory_, Frame::kBytes + capacity_}; }
+  Bytes message() { return whole().first(Frame::kBytes + frame.payload_bytes); }
 
   Frame frame;
   bool is_sealed = false;  // the frame is written in front, and nothing changes any more
 
  private:
   static constexpr std::align_val_t kAlign{64};
-  gpu::Memory pinned_;
+  static gpu::Memory taken(Result<gpu::Memory> memory) {
+    if (!memory.ok()) throw std::bad_alloc();
+    return std::move(*memory);
+  }
+
+  Home home_;
+  gpu::Memory pinned_, device_;
   std::byte* memory_ = nullptr;
+  std::byte* payload_ = nullptr;
   std::uint64_t capacity_;
 };
 
@@ -57,40 +74,47 @@ class BlockPool {
  public:
   BlockPool() : free_(std::make_shared<Free>()) {}
 
-  // From now on all memory is pinned: some calls' values are on a GPU.
-  void pin() {
-    if (!free_->pins) free_->blocks.clear();
-    free_->pins = true;
-  }
-
-  BlockPtr take(std::uint64_t capacity) {
+  BlockPtr take(std::uint64_t capacity, Home home = Home::host) {
     std::unique_ptr<Block> block;
-    auto& blocks = free_->blocks;
-    for (auto& candidate : blocks)
-      if (candidate->capacity() >= capacity) {
-        std::swap(candidate, blocks.back());
-        block = std::move(blocks.back());
-        blocks.pop_back();
-        break;
-      }
-    if (!block) block = std::make_unique<Block>(capacity, free_->pins);
+    auto& blocks = (*free_)[static_cast<std::size_t>(home)];
+    const auto found = home == Home::device ? tightest(blocks, capacity) : first(blocks, capacity);
+    if (found != blocks.end()) {
+      std::swap(*found, blocks.back());
+      block = std::move(blocks.back());
+      blocks.pop_back();
+    }
+    if (!block) block = std::make_unique<Block>(home == Home::device ? rounded(capacity) : capacity, home);
     block->frame = Frame{};
     block->is_sealed = false;
     return BlockPtr(block.release(), [free = free_](Block* done) {
       std::unique_ptr<Block> back(done);
       try {
-        if (free->blocks.size() < kMost && back->is_pinned() == free->pins)
-          free->blocks.push_back(std::move(back));
+        auto& blocks = (*free)[static_cast<std::size_t>(back->home())];
+        if (blocks.size() < kMost) blocks.push_back(std::move(back));
       } catch (const std::bad_alloc&) {  // then it is freed
       }
     });
   }
 
  private:
-  struct Free {
-    std::vector<std::unique_ptr<Block>> blocks;
-    bool pins = false;
-  };
+  using Blocks = std::vector<std::unique_ptr<Block>>;
+  static Blocks::iterator first(Blocks& blocks, std::uint64_t capacity) {
+    return std::ranges::find_if(blocks, [&](const auto& block) { return block->capacity() >= capacity; });
+  }
+  // Memory of GPUs is scarce, and slow to be had.
+  static Blocks::iterator tightest(Blocks& blocks, std::uint64_t capacity) {
+    const auto waste = [&](const auto& block) {
+      return block->capacity() < capacity ? UINT64_MAX : block->capacity() - capacity;
+    };
+    const auto best = std::ranges::min_element(blocks, {}, waste);
+    return best != blocks.end() && waste(*best) != UINT64_MAX ? best : blocks.end();
+  }
+  static std::uint64_t rounded(std::uint64_t capacity) {
+    const std::uint64_t unit = std::max<std::uint64_t>(std::bit_floor(capacity) / 8, 1 << 16);
+    return ceil_div(capacity, unit) * unit;
+  }
+
+  using Free = std::array<Blocks, 3>;  // by home
   static constexpr std::size_t kMost = 4096;
   std::shared_ptr<Free> free_;
 };

@@ -15,10 +15,11 @@ constexpr std::uint32_t kCalls = 8192;  // whose tags differ
 
 }  // namespace
 
-Channel::Channel(Wire& wire, const CallSignature& call, std::uint64_t capacity)
+Channel::Channel(Wire& wire, const CallSignature& call, std::uint64_t capacity, Home home)
     : wire_(wire),
       call_(call),
       capacity_(capacity),
+      home_(home),
       tag_(static_cast<int>(call.sequence % kCalls) * 2),
       peers_(static_cast<std::size_t>(wire.size())) {}
 
@@ -54,19 +55,33 @@ Status Channel::send(int to, const BlockPtr& block) {
     store(block->frame, block->front());
     block->is_sealed = true;
   }
-  const ConstBytes message = block->message();
-  const std::uint64_t segment = wire_.segment_bytes();
   Message& sending = peer(to).sending.emplace_back();
   sending.block = block;
-  sending.rest.resize(ceil_div<std::uint64_t>(message.size(), segment) - 1);
   ++sending_;
+  sent_bytes_ += Frame::kBytes + block->payload().size();
+  return block->home() == Home::device ? send_device(to, sending) : send_segments(to, sending);
+}
+
+Status Channel::send_segments(int to, Message& sending) {
+  const ConstBytes message = sending.block->message();
+  const std::uint64_t segment = wire_.segment_bytes();
+  sending.rest.resize(ceil_div<std::uint64_t>(message.size(), segment) - 1);
   for (std::size_t i = 0; i <= sending.rest.size(); ++i) {
     const std::uint64_t first = i * segment;
-    HOMZ_TRY(wire_.transport().send(message.subspan(first, std::min(segment, message.size() - first)), block,
-                                    to, tag_ + (i > 0), i == 0 ? &sending.first : &sending.rest[i - 1]));
+    HOMZ_TRY(wire_.transport().send(message.subspan(first, std::min(segment, message.size() - first)),
+                                    sending.block, to, tag_ + (i > 0),
+                                    i == 0 ? &sending.first : &sending.rest[i - 1]));
   }
-  sent_bytes_ += message.size();
   return Status();
+}
+
+// The frame as a message of the host, the payload from memory to memory.
+Status Channel::send_device(int to, Message& sending) {
+  const BlockPtr& block = sending.block;
+  HOMZ_TRY(wire_.transport().send(block->front(), block, to, tag_, &sending.first));
+  if (block->payload().empty()) return Status();
+  sending.rest.resize(1);
+  return wire_.transport().send_device(block->payload(), block, to, tag_ + 1, &sending.rest[0]);
 }
 
 Status Channel::expect(int from) {
@@ -81,7 +96,10 @@ Status Channel::post(int from, Peer& peer) {
     Message& message = peer.receiving.emplace_back();
     // Of a call with more values than this rank's a whole segment comes: there is room for that.
     const std::uint64_t segment = wire_.segment_bytes();
-    message.block = wire_.pool().take(std::max(capacity_, segment - Frame::kBytes));
+    // That of a payload on a GPU is taken when its length is known.
+    const std::uint64_t least = segment - Frame::kBytes;
+    message.block = home_ == Home::device ? wire_.pool().take(least)
+                                          : wire_.pool().take(std::max(capacity_, least), home_);
     HOMZ_TRY(wire_.transport().receive(message.block->whole().first(segment), from, tag_, &message.first));
   }
   return Status();
@@ -96,17 +114,35 @@ Status Channel::open(int from, Message& message) {
   if (block.frame.call != call_) return disagreement(call_, wire_.rank(), block.frame.call, from);
   const std::uint64_t bytes = Frame::kBytes + std::uint64_t{block.frame.payload_bytes};
   const std::uint64_t segment = wire_.segment_bytes();
-  if (block.frame.payload_bytes > capacity_ || message.first.bytes != std::min(bytes, segment))
+  const std::uint64_t first = home_ == Home::device ? Frame::kBytes : std::min(bytes, segment);
+  if (block.frame.payload_bytes > capacity_ || message.first.bytes != first)
     return Status(Code::corrupt_stream,
                   fmt::format("a message of rank {} has {} bytes of {}, with room for {}", from,
                               message.first.bytes, bytes, Frame::kBytes + capacity_));
-  message.rest.resize(ceil_div(bytes, segment) - 1);
+  return home_ == Home::device ? ask_for_payload(from, message) : ask_for_rest(from, message);
+}
+
+Status Channel::ask_for_rest(int from, Message& message) {
+  const Bytes whole = message.block->message();
+  const std::uint64_t segment = wire_.segment_bytes();
+  message.rest.resize(ceil_div<std::uint64_t>(whole.size(), segment) - 1);
   for (std::size_t i = 0; i < message.rest.size(); ++i) {
     const std::uint64_t first = (i + 1) * segment;
-    HOMZ_TRY(wire_.transport().receive(block.whole().subspan(first, std::min(segment, bytes - first)), from,
+    HOMZ_TRY(wire_.transport().receive(whole.subspan(first, std::min(segment, whole.size() - first)), from,
                                        tag_ + 1, &message.rest[i]));
   }
   return Status();
+}
+
+Status Channel::ask_for_payload(int from, Message& message) {
+  const Frame frame = message.block->frame;
+  message.block = wire_.pool().take(frame.payload_bytes, Home::device);
+  message.block->frame = frame;
+  message.block->is_sealed = true;
+  store(frame, message.block->front());
+  if (frame.payload_bytes == 0) return Status();
+  message.rest.resize(1);
+  return wire_.transport().receive_device(message.block->payload(), from, tag_ + 1, &message.rest[0]);
 }
 
 Status Channel::progress() {
@@ -135,16 +171,15 @@ Result<BlockPtr> Channel::next(int from) {
   if (peer.receiving.empty()) return BlockPtr();
   Message& message = peer.receiving.front();
   if (!message.is_open || !message.is_done()) return BlockPtr();
-  for (std::size_t i = 0; i < message.rest.size(); ++i) {
-    const std::uint64_t first = (i + 1) * wire_.segment_bytes();
-    if (message.rest[i].bytes != std::min(wire_.segment_bytes(), message.block->message().size() - first))
-      return Status(Code::corrupt_stream,
-                    fmt::format("a segment of a message of rank {} is cut short", from));
-  }
+  std::uint64_t arrived = home_ == Home::device ? Frame::kBytes : message.first.bytes;
+  for (const Pending& segment : message.rest) arrived += segment.bytes;
+  if (arrived != Frame::kBytes + message.block->payload().size())
+    return Status(Code::corrupt_stream, fmt::format("a message of rank {} is cut short", from));
   BlockPtr block = std::move(message.block);
   peer.receiving.pop_front();
   HOMZ_TRY(post(from, peer));
-  if (block->frame.has_checksum && checksum(block->payload()) != block->frame.payload_checksum)
+  // What is on a GPU is checked by the codec that reads it.
+  if (home_ != Home::device && block->frame.has_checksum && checksum(block->payload()) != block->frame.payload_checksum)
     return Status(Code::corrupt_stream,
                   fmt::format("a message of rank {} is damaged: its checksum does not match", from));
   return block;

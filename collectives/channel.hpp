@@ -12,8 +12,9 @@ namespace homz {
 
 class Channel {
  public:
-  // Messages carry this signature; those that arrive must, too. `capacity`: of payloads, in bytes.
-  Channel(Wire& wire, const CallSignature& call, std::uint64_t capacity);
+  // Messages carry this signature; those that arrive must, too. `capacity`: of payloads, in bytes. `home`: of
+  // those that arrive.
+  Channel(Wire& wire, const CallSignature& call, std::uint64_t capacity, Home home = Home::host);
   ~Channel();  // gives up what is under way
   Channel(const Channel&) = delete;
   Channel& operator=(const Channel&) = delete;
@@ -40,7 +41,7 @@ class Channel {
   struct Message {
     BlockPtr block;
     Pending first;              // segment
-    std::vector<Pending> rest;  // those behind it
+    std::vector<Pending> rest;  // those behind it; of a message on a GPU: its payload
     bool is_open = false;       // of what is received: its frame has been read
     bool is_done() const;
   };
@@ -52,11 +53,16 @@ class Channel {
   Peer& peer(int rank);
   Status post(int from, Peer& peer);
   Status open(int from, Message& message);
+  Status ask_for_rest(int from, Message& message);
+  Status ask_for_payload(int from, Message& message);
+  Status send_segments(int to, Message& sending);
+  Status send_device(int to, Message& sending);
   void abandon(Message& message);
 
   Wire& wire_;
   CallSignature call_;
   std::uint64_t capacity_;
+  Home home_;
   int tag_;
   std::vector<std::unique_ptr<Peer>> peers_;  // by rank
   std::vector<int> known_;                    // ranks that have a peer

@@ -11,16 +11,6 @@
 namespace homz {
 namespace {
 
-class Stopwatch {
- public:
-  explicit Stopwatch(double& total) : total_(total), start_(std::chrono::steady_clock::now()) {}
-  ~Stopwatch() { total_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count(); }
-
- private:
-  double& total_;
-  std::chrono::steady_clock::time_point start_;
-};
-
 constexpr std::size_t kOperands = 32;  // that are combined at once, on GPUs too; more take several passes
 
 // A few values are stored as they are where that takes fewer bytes than quanta, and then add up as floats, in
@@ -28,6 +18,24 @@ constexpr std::size_t kOperands = 32;  // that are combined at once, on GPUs too
 constexpr std::uint64_t kChunk = 4096, kLeast = 256;
 
 }  // namespace
+
+// Of work of the host.
+class Coder::Stopwatch {
+ public:
+  Stopwatch(Coder& coder, double Times::* time)
+      : total_(coder.processor().space() == Space::host ? &(coder.times_.get()->*time) : nullptr),
+        start_(Clock::now()) {}
+  ~Stopwatch() {
+    if (total_ != nullptr) *total_ += std::chrono::duration<double>(Clock::now() - start_).count();
+  }
+  Stopwatch(const Stopwatch&) = delete;
+  Stopwatch& operator=(const Stopwatch&) = delete;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  double* total_;
+  Clock::time_point start_;
+};
 
 Result<Coder> Coder::make(const Coding& coding, BlockPool& pool) {
   Coder coder;
@@ -84,20 +92,91 @@ Result<ConstBytes> Coder::pad(ConstBytes values) {
   return ConstBytes(tail);
 }
 
+// ---- Blocks that are made: on a GPU while others work
+
 Result<BlockPtr> Coder::raw_block(ConstBytes values) {
-  BlockPtr block = pool_->take(std::max<std::uint64_t>(capacity_, values.size()));
-  block->frame.content = Content::raw;
-  block->frame.payload_bytes = static_cast<std::uint32_t>(values.size());
-  HOMZ_TRY(processor().copy(values, block->room()));
-  block->frame.has_checksum = true;
-  block->frame.payload_checksum = checksum(block->payload());
-  return block;
+  Making making{.block = pool_->take(std::max<std::uint64_t>(capacity_, values.size()), processor().home()),
+                .values = values};
+  HOMZ_TRY(store_raw(making));
+  HOMZ_ASSIGN(const bool is_made, advance(making));
+  if (!is_made) making_.push_back(making);
+  return making.block;
+}
+
+Status Coder::store_raw(Making& making) {
+  Block& block = *making.block;
+  block.frame.content = Content::raw;
+  block.frame.payload_bytes = static_cast<std::uint32_t>(making.values.size());
+  making.is_raw = true;
+  HOMZ_ASSIGN(Combined* const report, processor().report());
+  report->encoded.bytes = making.values.size();
+  HOMZ_TRY(processor().copy(making.values, block.room()));
+  processor().hold(making.block);
+  HOMZ_ASSIGN(making.work, commit(&Times::encode));
+  return Status();
+}
+
+Status Coder::store_coded(const Making& making) {
+  Block& block = *making.block;
+  const Combined& made = making.work->report;
+  if (made.encoded.bytes > block.capacity())
+    return Status(Code::internal, "a payload that is longer than its codec told");
+  block.frame.content = Content::coded;
+  block.frame.order_matters = making.order_matters || made.order_matters;
+  block.frame.payload_bytes = static_cast<std::uint32_t>(made.encoded.bytes);
+  return Status();
+}
+
+// True when the block is made.
+Result<bool> Coder::advance(Making& making) {
+  if (!making.work->is_done) return false;
+  Block& block = *making.block;
+  const Encoded& made = making.work->report.encoded;
+  if (!making.is_raw && made.bytes == Codec::kIncompressible) {
+    HOMZ_TRY(store_raw(making));
+    return advance(making);
+  }
+  if (!making.is_raw) HOMZ_TRY(store_coded(making));
+  if (block.home() == Home::device) return true;  // the host does not see the payload
+  const Codec& codec = *coding_.choice.codec;
+  const bool has_sums =
+      !making.is_raw && (processor().space() == Space::device ? codec.sums_on_device() : codec.takes_sums());
+  block.frame.has_checksum = true;
+  block.frame.payload_checksum = has_sums ? made.sums.finish(made.bytes) : checksum(block.payload());
+  return true;
+}
+
+Result<bool> Coder::is_made(const BlockPtr& block) {
+  const auto making = std::ranges::find(making_, block, &Making::block);
+  if (making == making_.end()) return true;
+  HOMZ_TRY(processor().poll());
+  HOMZ_ASSIGN(const bool is_made, advance(*making));
+  if (is_made) making_.erase(making);
+  return is_made;
+}
+
+Status Coder::wait_for(const BlockPtr& block) {
+  while (true) {
+    HOMZ_ASSIGN(const bool is_made, this->is_made(block));
+    if (is_made) return Status();
+    if (processor().is_idle()) return Status(Code::internal, "work on a message that was given up");
+  }
+}
+
+Result<bool> Coder::is_settled() {
+  HOMZ_TRY(processor().poll());
+  return processor().is_idle();
 }
 
 // After an error nothing that was enqueued is under way any more.
 Status Coder::settled(Status status) {
   if (!status.ok()) static_cast<void>(processor().settle());
   return status;
+}
+
+// Only GPUs tell how long they take: of the host, the caller's clock does.
+Result<WorkPtr> Coder::commit(double Times::* time) {
+  return processor().commit(std::shared_ptr<double>(times_, &(times_.get()->*time)));
 }
 
 template <class Needs>
@@ -107,61 +186,60 @@ Result<std::uint64_t> Coder::zeros_of(Needs&& needs) {
   return footprint.encode_zeros;
 }
 
-template <class Work>
-Result<BlockPtr> Coder::make_payload(bool order_matters, std::uint64_t zeros, Work&& work) {
-  BlockPtr block = this->block();
-  HOMZ_ASSIGN(const Bytes payload, processor().output(*block));
+template <class Make>
+Result<BlockPtr> Coder::make_payload(Making making, double Times::* time, std::uint64_t zeros, Make&& make) {
+  std::erase_if(making_, [](const Making& each) { return each.block.use_count() == 1; });  // not wanted
+  making.block = block();
+  HOMZ_ASSIGN(Combined* const report, processor().report());
+  HOMZ_ASSIGN(const Bytes payload, processor().output(making.block));
   if (processor().space() == Space::device) HOMZ_TRY(processor().zero(scratch_.bytes.first(zeros)));
-  HOMZ_TRY(settled(work(payload, processor().report())));
-  HOMZ_ASSIGN(const Combined made, processor().take(*block));
-  if (made.encoded.bytes == Codec::kIncompressible) return BlockPtr();
-  const Codec& codec = *coding_.choice.codec;
-  const bool has_sums = processor().space() == Space::device ? codec.sums_on_device() : codec.takes_sums();
-  block->frame.content = Content::coded;
-  block->frame.order_matters = order_matters || made.order_matters;
-  block->frame.payload_bytes = static_cast<std::uint32_t>(made.encoded.bytes);
-  block->frame.has_checksum = true;
-  block->frame.payload_checksum =
-      has_sums ? made.encoded.sums.finish(made.encoded.bytes) : checksum(block->payload());
-  return block;
+  HOMZ_TRY(settled(make(payload, report)));
+  HOMZ_ASSIGN(making.work, commit(time));
+  HOMZ_ASSIGN(const bool is_made, advance(making));
+  if (!is_made) making_.push_back(making);
+  return making.block;
 }
 
-Result<BlockPtr> Coder::encode(ConstBytes values) {
-  const Stopwatch watch(times.encode);
+Result<BlockPtr> Coder::encode(ConstBytes values, Values owner) {
+  const Stopwatch watch(*this, &Times::encode);
   if (values.empty()) return raw_block(values);
   HOMZ_ASSIGN(const ConstBytes coded, pad(values));
   const Encoding how = encoding(coded.size());
   HOMZ_ASSIGN(const std::uint64_t zeros,
               zeros_of([&] { return coding_.choice.codec->footprint(how, exec()); }));
-  HOMZ_ASSIGN(BlockPtr block, make_payload(false, zeros, [&](Bytes payload, Combined* report) {
-                return coding_.choice.codec->encode(how, coded, payload, scratch_.bytes, &report->encoded,
-                                                    exec());
-              }));
-  return block ? Result<BlockPtr>(std::move(block)) : raw_block(values);
+  return make_payload({.values = values, .owner = std::move(owner)}, &Times::encode, zeros,
+                      [&](Bytes payload, Combined* report) {
+                        return coding_.choice.codec->encode(how, coded, payload, scratch_.bytes,
+                                                            &report->encoded, exec());
+                      });
 }
 
-Status Coder::decode(const Block& block, Bytes values) {
-  const Stopwatch watch(times.decode);
-  if (block.frame.content == Content::raw) {
-    if (block.frame.payload_bytes != values.size())
+Status Coder::decode(const BlockPtr& block, Bytes values) {
+  const Stopwatch watch(*this, &Times::decode);
+  HOMZ_TRY(wait_for(block));
+  const Frame& frame = block->frame;
+  if (frame.content == Content::raw) {
+    if (frame.payload_bytes != values.size())
       return Status(Code::corrupt_stream, fmt::format("a message of {} bytes of values, {} are wanted",
-                                                      block.frame.payload_bytes, values.size()));
-    return processor().copy(block.payload(), values);
+                                                      frame.payload_bytes, values.size()));
+    HOMZ_TRY(processor().copy(block->payload(), values));
+    processor().hold(block);
+    return commit(&Times::decode).status();
   }
-  HOMZ_TRY(check_coded(block));
+  HOMZ_TRY(check_coded(*block));
   if (values.empty()) return Status(Code::corrupt_stream, "a message of coded values where there are none");
   const bool is_padded = padded(values.size()) != values.size();
   const Bytes to = is_padded ? tail_.bytes.first(padded(values.size())) : values;
   const Encoding how = encoding(to.size());
   HOMZ_ASSIGN(const Footprint needs, coding_.choice.codec->footprint(how, exec()));
-  if (block.frame.payload_bytes < needs.min_payload || block.frame.payload_bytes > needs.max_payload)
-    return Status(Code::corrupt_stream, fmt::format("a payload of {} bytes", block.frame.payload_bytes));
+  if (frame.payload_bytes < needs.min_payload || frame.payload_bytes > needs.max_payload)
+    return Status(Code::corrupt_stream, fmt::format("a payload of {} bytes", frame.payload_bytes));
   HOMZ_ASSIGN(const ConstBytes payload, processor().input(block));
   if (processor().space() == Space::device)
     HOMZ_TRY(processor().zero(scratch_.bytes.first(needs.decode_zeros)));
   HOMZ_TRY(settled(coding_.choice.codec->decode(how, payload, to, scratch_.bytes, exec())));
-  HOMZ_TRY(processor().settle());
-  return is_padded ? processor().copy(to.first(values.size()), values) : Status();
+  if (is_padded) HOMZ_TRY(processor().copy(to.first(values.size()), values));
+  return commit(&Times::decode).status();
 }
 
 Status Coder::check_coded(const Block& block) const {
@@ -169,8 +247,9 @@ Status Coder::check_coded(const Block& block) const {
   return Status(Code::corrupt_stream, "a message of other content than coded values");
 }
 
-Result<OpenStream> Coder::open(const Block& block, std::uint64_t bytes) {
-  HOMZ_TRY(check_coded(block));
+Result<OpenStream> Coder::open(const BlockPtr& block, std::uint64_t bytes) {
+  HOMZ_TRY(wait_for(block));
+  HOMZ_TRY(check_coded(*block));
   const Encoding how = encoding(padded(bytes));
   OpenStream stream;
   stream.header.codec = coding_.choice.codec->info().id;
@@ -178,9 +257,9 @@ Result<OpenStream> Coder::open(const Block& block, std::uint64_t bytes) {
   stream.header.field = how.field;
   stream.header.abs_error = how.abs_error;
   stream.header.params = how.params;
-  stream.header.payload_bytes = block.frame.payload_bytes;
-  stream.header.payload_checksum = block.frame.payload_checksum;
-  stream.header.order_matters = block.frame.order_matters;
+  stream.header.payload_bytes = block->frame.payload_bytes;
+  stream.header.payload_checksum = block->frame.payload_checksum;
+  stream.header.order_matters = block->frame.order_matters;
   stream.codec = coding_.choice.codec;
   HOMZ_ASSIGN(stream.payload, processor().input(block));
   return stream;
@@ -188,56 +267,58 @@ Result<OpenStream> Coder::open(const Block& block, std::uint64_t bytes) {
 
 Result<BlockPtr> Coder::sum(std::span<const BlockPtr> blocks, std::uint64_t bytes) {
   if (bytes == 0) return raw_block({});
-  const Stopwatch watch(times.combine);
+  const Stopwatch watch(*this, &Times::combine);
   const Encoding how = encoding(padded(bytes));
   BlockPtr total;
   for (std::size_t first = 0; first < blocks.size();) {
     std::vector<OpenStream> operands;
     bool order_matters = false;
-    const auto add = [&](const Block& block) -> Status {
+    const auto add = [&](const BlockPtr& block) -> Status {
       HOMZ_ASSIGN(operands.emplace_back(), open(block, bytes));
-      order_matters |= block.frame.order_matters;
+      order_matters |= block->frame.order_matters;
       return Status();
     };
-    if (total) HOMZ_TRY(add(*total));
-    for (; first < blocks.size() && operands.size() < kOperands; ++first) HOMZ_TRY(add(*blocks[first]));
+    if (total) HOMZ_TRY(add(total));
+    for (; first < blocks.size() && operands.size() < kOperands; ++first) HOMZ_TRY(add(blocks[first]));
     const std::vector<std::int32_t> ones(operands.size(), 1);
     HOMZ_ASSIGN(const std::uint64_t zeros,
                 zeros_of([&] { return arithmetic_->footprint(how, operands.size(), exec()); }));
-    HOMZ_ASSIGN(total, make_payload(order_matters, zeros, [&](Bytes payload, Combined* report) {
-                  return arithmetic_->combine(how, Combination{ones}, operands, payload, scratch_.bytes,
-                                              report, exec());
-                }));
+    HOMZ_ASSIGN(total, make_payload({.order_matters = order_matters}, &Times::combine, zeros,
+                                    [&](Bytes payload, Combined* report) {
+                                      return arithmetic_->combine(how, Combination{ones}, operands, payload,
+                                                                  scratch_.bytes, report, exec());
+                                    }));
   }
   return total;
 }
 
-Result<BlockPtr> Coder::extremum(Extremum which, const Block& a, const Block& b, std::uint64_t bytes) {
+Result<BlockPtr> Coder::extremum(Extremum which, const BlockPtr& a, const BlockPtr& b, std::uint64_t bytes) {
   if (bytes == 0) return raw_block({});
-  const Stopwatch watch(times.combine);
+  const Stopwatch watch(*this, &Times::combine);
   HOMZ_ASSIGN(const OpenStream left, open(a, bytes));
   HOMZ_ASSIGN(const OpenStream right, open(b, bytes));
-  return make_payload(false, 0, [&](Bytes payload, Combined* report) {
+  return make_payload({}, &Times::combine, 0, [&](Bytes payload, Combined* report) {
     return arithmetic_->extremum(encoding(padded(bytes)), which, left, right, payload, scratch_.bytes, report,
                                  exec());
   });
 }
 
-Result<BlockPtr> Coder::accumulate(const Block& block, ConstBytes values, Bytes decoded) {
+Result<BlockPtr> Coder::accumulate(const BlockPtr& block, ConstBytes values, Bytes decoded) {
   if (values.empty()) return raw_block({});
-  const Stopwatch watch(times.combine);
+  const Stopwatch watch(*this, &Times::combine);
   HOMZ_ASSIGN(const OpenStream stream, open(block, values.size()));
   HOMZ_ASSIGN(const ConstBytes operand, pad(values));
   const bool is_padded = operand.size() != values.size() && !decoded.empty();
   const Bytes into = is_padded ? tail_.bytes.first(operand.size()) : decoded;
   const Encoding how = encoding(operand.size());
   HOMZ_ASSIGN(const std::uint64_t zeros, zeros_of([&] { return arithmetic_->footprint(how, 1, exec()); }));
-  HOMZ_ASSIGN(
-      BlockPtr sum, make_payload(block.frame.order_matters, zeros, [&](Bytes payload, Combined* report) {
-        return arithmetic_->accumulate(how, stream, operand, payload, into, scratch_.bytes, report, exec());
-      }));
-  if (is_padded) HOMZ_TRY(processor().copy(into.first(decoded.size()), decoded));
-  return sum;
+  return make_payload({.order_matters = block->frame.order_matters}, &Times::combine, zeros,
+                      [&](Bytes payload, Combined* report) -> Status {
+                        HOMZ_TRY(arithmetic_->accumulate(how, stream, operand, payload, into, scratch_.bytes,
+                                                         report, exec()));
+                        if (!is_padded) return Status();
+                        return processor().copy(into.first(decoded.size()), decoded);
+                      });
 }
 
 }  // namespace homz

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <span>
+#include <vector>
 
 #include "collectives/block.hpp"
 #include "collectives/handling.hpp"
@@ -29,35 +30,61 @@ class Coder {
 
   Dtype dtype() const { return coding_.dtype; }
   std::uint64_t capacity() const { return capacity_; }
-  Processor& processor() { return *coding_.processor; }
+  Processor& processor() const { return *coding_.processor; }
+  Home home() const { return processor().home(); }
   Result<Values> room(std::uint64_t bytes) { return processor().room(bytes); }
 
-  // Raw where the codec does not make it smaller, unless payloads are to be combined.
-  Result<BlockPtr> encode(ConstBytes values);
-  Status decode(const Block& block, Bytes values);
+  // What these return is used here at once; to be sent it must be made. On a GPU they only enqueue.
+
+  // Raw where the codec does not make it smaller, unless payloads are to be combined. `owner`, of the values,
+  // is kept as long as need be; without one they stay until the block is made.
+  Result<BlockPtr> encode(ConstBytes values, Values owner = {});
+  Status decode(const BlockPtr& block, Bytes values);
   // Sum. All coded.
   Result<BlockPtr> sum(std::span<const BlockPtr> blocks, std::uint64_t bytes);
-  Result<BlockPtr> extremum(Extremum which, const Block& a, const Block& b, std::uint64_t bytes);
+  Result<BlockPtr> extremum(Extremum which, const BlockPtr& a, const BlockPtr& b, std::uint64_t bytes);
   // The block plus values; `decoded` as in homomorphic/arithmetic.hpp.
-  Result<BlockPtr> accumulate(const Block& block, ConstBytes values, Bytes decoded);
+  Result<BlockPtr> accumulate(const BlockPtr& block, ConstBytes values, Bytes decoded);
 
-  Times times;
+  // Whether frame and payload are there.
+  Result<bool> is_made(const BlockPtr& block);
+  // Nothing is under way any more.
+  Result<bool> is_settled();
+  Status settle() { return processor().settle(); }
+
+  Times times() const { return *times_; }
 
  private:
+  // A block that a GPU works on.
+  class Stopwatch;
+  struct Making {
+    BlockPtr block = {};
+    WorkPtr work = {};
+    bool order_matters = false;
+    ConstBytes values = {};  // what it is encoded from, and their owner
+    Values owner = {};
+    bool is_raw = false;
+  };
+
   // Bytes of the values as they are coded; `values` filled up with zeros so far, in tail_ if need be.
   std::uint64_t padded(std::uint64_t bytes) const;
   Result<ConstBytes> pad(ConstBytes values);
-  BlockPtr block() { return pool_->take(capacity_); }
+  BlockPtr block() { return pool_->take(capacity_, processor().home()); }
   Result<BlockPtr> raw_block(ConstBytes values);  // a copy
+  Status store_raw(Making& making);
+  Status store_coded(const Making& making);
+  Result<bool> advance(Making& making);
+  Status wait_for(const BlockPtr& block);
   Encoding encoding(std::uint64_t bytes) const;
-  Result<OpenStream> open(const Block& block, std::uint64_t bytes);
+  Result<OpenStream> open(const BlockPtr& block, std::uint64_t bytes);
   // Zeros that kernels want in front of the scratch, by the Footprint that needs() tells; the host wants
   // none.
   template <class Needs>
   Result<std::uint64_t> zeros_of(Needs&& needs);
-  // A message with the payload that `work(payload, report)` enqueues or makes.
-  template <class Work>
-  Result<BlockPtr> make_payload(bool order_matters, std::uint64_t zeros, Work&& work);
+  // A message with the payload that `work(payload, report)` enqueues or makes, raw if need be.
+  template <class Make>
+  Result<BlockPtr> make_payload(Making making, double Times::* time, std::uint64_t zeros, Make&& make);
+  Result<WorkPtr> commit(double Times::* time);
   Status check_coded(const Block& block) const;
   Status settled(Status status);
   Exec exec() const { return coding_.processor->exec(coding_.threads); }
@@ -68,6 +95,8 @@ class Coder {
   std::uint64_t capacity_ = 0;
   Values scratch_, tail_;  // memory that is kept from call to call
   BlockPool* pool_ = nullptr;
+  std::vector<Making> making_;
+  std::shared_ptr<Times> times_ = std::make_shared<Times>();
 };
 
 }  // namespace homz

@@ -24,6 +24,7 @@ class Copied {
     if (processor_.space() == Space::host) return data_.subspan(first, bytes);
     copy_.resize(bytes);
     HOMZ_TRY(processor_.copy(data_.subspan(first, bytes), copy_));
+    HOMZ_TRY(processor_.settle());
     return ConstBytes(copy_);
   }
 
@@ -39,6 +40,7 @@ Result<Record> look(const Running& run, Look at, const Profile& profile, BlockPo
   const ConstBytes data = own_data(run.call, run.place);
   Record record;
   if (at == Look::nothing) return record;
+  HOMZ_TRY(run.processor->follow(options.stream));
   HOMZ_ASSIGN(record.magnitude_max, run.processor->largest_magnitude(run.call.dtype, data));
   record.magnitude_sum = record.magnitude_max;
   record.amplification = std::max(1.0, record.magnitude_max + options.abs_error);

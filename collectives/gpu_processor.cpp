@@ -1,6 +1,10 @@
-// Values in the memory of a GPU. Messages are in pinned memory, which kernels read and write, too.
+// Values in the memory of a GPU. Kernels run on one stream, one after another; copies between the GPU and
+// messages in pinned memory run beside them.
 #include <algorithm>
+#include <array>
+#include <deque>
 #include <new>
+#include <utility>
 #include <vector>
 
 #include "collectives/gpu_operate.hpp"
@@ -45,38 +49,21 @@ class Pool {
 
 class GpuProcessor final : public Processor {
  public:
-  // What kernels write for the host.
-  struct Desk {
-    Combined report;
-    ValueRange range;
-    std::uint32_t fault;
-  };
-
-  GpuProcessor(gpu::Stream stream, gpu::Memory desk) : stream_(std::move(stream)), memory_(std::move(desk)) {
-    desk_ = new (memory_.bytes().data()) Desk{};
-  }
+  static Result<std::unique_ptr<Processor>> make(Home home);
+  ~GpuProcessor() override { static_cast<void>(settle()); }
 
   Space space() const noexcept override { return Space::device; }
-  Exec exec(unsigned) noexcept override { return device(stream_.get(), &desk_->fault); }
+  Home home() const noexcept override { return home_; }
+  Exec exec(unsigned) noexcept override { return device(kernels_.get(), &desk_->fault); }
 
   Result<Values> room(std::uint64_t bytes) override { return pool_.take(bytes); }
-  Status copy(ConstBytes from, Bytes to) override {
-    if (from.empty()) return Status();
-    HOMZ_TRY(gpu::copy(from, to, stream_.get()));
-    return gpu::wait(stream_.get());
-  }
-  Status zero(Bytes values) override {
-    return values.empty() ? Status() : gpu::fill(values, std::byte{0}, stream_.get());
-  }
+  Status copy(ConstBytes from, Bytes to) override { return gpu::copy(from, to, kernels_.get()); }
+  Status zero(Bytes values) override { return gpu::fill(values, std::byte{0}, kernels_.get()); }
   Status operate(ReduceOp op, Dtype dtype, ConstBytes left, ConstBytes right, Bytes to) override {
-    if (to.empty()) return Status();
-    HOMZ_TRY(gpu::operate(op, dtype, left, right, to, stream_.get()));
-    return gpu::wait(stream_.get());
+    return to.empty() ? Status() : gpu::operate(op, dtype, left, right, to, kernels_.get());
   }
   Status divide(Dtype dtype, Bytes values, int ranks) override {
-    if (values.empty()) return Status();
-    HOMZ_TRY(gpu::divide(dtype, values, ranks, stream_.get()));
-    return gpu::wait(stream_.get());
+    return values.empty() ? Status() : gpu::divide(dtype, values, ranks, kernels_.get());
   }
   Result<double> largest_magnitude(Dtype dtype, ConstBytes values) override {
     if (values.empty()) return 0.0;
@@ -84,65 +71,185 @@ class GpuProcessor final : public Processor {
     const Field field = Field::flat(dtype, values.size() / size_of(dtype));
     HOMZ_TRY(gpu::enqueue_value_range(field, values, std::nullopt,
                                       reinterpret_cast<ValueRange*>(range.bytes.data()), exec(1)));
-    HOMZ_TRY(gpu::copy(range.bytes, {reinterpret_cast<std::byte*>(&desk_->range), sizeof(ValueRange)},
-                       stream_.get()));
-    HOMZ_TRY(settle());
+    HOMZ_TRY(copy(range.bytes, {reinterpret_cast<std::byte*>(&desk_->range), sizeof(ValueRange)}));
+    HOMZ_TRY(gpu::wait(kernels_.get()));
     return desk_->range.empty() ? 0.0 : std::max(-desk_->range.min, desk_->range.max);
   }
 
-  Combined* report() override {
-    desk_->report = Combined{};
-    desk_->report.encoded.bytes = Codec::kIncompressible;
-    return &desk_->report;
+  Result<Combined*> report() override {
+    HOMZ_TRY(begin());
+    next_.reports = true;
+    Combined& report = desk_->reports[next_.slot];
+    report = Combined{};
+    report.encoded.bytes = Codec::kIncompressible;
+    return &report;
   }
-  Result<Bytes> output(Block& message) override {
-    HOMZ_ASSIGN(output_, pool_.take(message.capacity()));
-    return output_.bytes;
+  Result<Bytes> output(const BlockPtr& message) override {
+    HOMZ_TRY(begin());
+    hold(message);
+    if (home_ == Home::device) return message->room();
+    HOMZ_ASSIGN(next_.output, staging_.take(message->capacity()));
+    next_.to = message;
+    return next_.output.bytes;
   }
-  Result<ConstBytes> input(const Block& message) override {
-    HOMZ_ASSIGN(Values there, pool_.take(message.payload().size()));
-    if (!there.bytes.empty()) HOMZ_TRY(gpu::copy(message.payload(), there.bytes, stream_.get()));
-    inputs_.push_back(there);
-    return ConstBytes(there.bytes);
+  Result<ConstBytes> input(const BlockPtr& message) override;
+  void hold(const BlockPtr& message) override { next_.held.push_back(message); }
+
+  Status follow(CUstream_st* stream) override {
+    HOMZ_TRY(arrived_.record(stream));
+    return arrived_.hold(kernels_.get());
   }
-  Result<Combined> take(Block& message) override {
-    const Values output = std::move(output_);
-    output_.reset();
-    HOMZ_TRY(settle());
-    const Combined made = desk_->report;
-    if (made.encoded.bytes != Codec::kIncompressible) {
-      if (made.encoded.bytes > message.capacity())
-        return Status(Code::internal, "a payload that is longer than its codec told");
-      HOMZ_TRY(copy(output.bytes.first(made.encoded.bytes), message.room()));
-    }
-    return made;
-  }
-  Status settle() override {
-    const Status waited = gpu::wait(stream_.get());
-    inputs_.clear();
-    const std::uint32_t fault = desk_->fault;
-    desk_->fault = 0;
-    HOMZ_TRY(waited);
-    if (fault == 0) return Status();
-    return Status(static_cast<Code>(fault), "a message that the codec cannot read on the GPU");
-  }
+  Result<WorkPtr> commit(std::shared_ptr<double> seconds) override;
+  Status poll() override;
+  bool is_idle() const override { return under_way_.empty(); }
+  Status settle() override;
 
  private:
-  gpu::Stream stream_;
+  static constexpr unsigned kSlots = 64;
+
+  // What kernels write for the host.
+  struct Desk {
+    std::array<Combined, kSlots> reports;
+    ValueRange range;
+    std::uint32_t fault;
+  };
+  struct Slot {
+    gpu::Event begun, done, copied;
+  };
+  struct UnderWay {
+    std::shared_ptr<Work> work;
+    unsigned slot = 0;
+    bool has_begun = false, reports = false, is_copying = false;
+    BlockPtr to;    // its payload goes there from `output`, once its length is known
+    Values output;
+    std::vector<std::shared_ptr<const void>> held;  // until the work is done
+    std::shared_ptr<double> seconds;
+  };
+
+  explicit GpuProcessor(Home home) : home_(home) {}
+  Status begin();
+  Status see(UnderWay& each);
+
+  Home home_;
   gpu::Memory memory_;
-  Desk* desk_;
-  Pool pool_;
-  Values output_;
-  std::vector<Values> inputs_;
+  Desk* desk_ = nullptr;
+  std::array<Slot, kSlots> slots_;
+  gpu::Event arrived_;
+  gpu::Stream kernels_, in_, out_;
+  Pool pool_;     // of what only kernels use: as soon as it is given back, for the next ones
+  Pool staging_;  // of what is copied, too: given back when work is done
+  UnderWay next_;
+  std::deque<UnderWay> under_way_;
+  unsigned commits_ = 0;
 };
+
+Result<std::unique_ptr<Processor>> GpuProcessor::make(Home home) {
+  HOMZ_TRY(gpu::ready());
+  std::unique_ptr<GpuProcessor> made(new GpuProcessor(home));
+  HOMZ_ASSIGN(made->memory_, gpu::Memory::pinned(sizeof(Desk)));
+  made->desk_ = new (made->memory_.bytes().data()) Desk{};
+  for (gpu::Stream* const stream : {&made->kernels_, &made->in_, &made->out_}) {
+    HOMZ_ASSIGN(*stream, gpu::Stream::make());
+  }
+  HOMZ_ASSIGN(made->arrived_, gpu::Event::make());
+  for (Slot& slot : made->slots_)
+    for (gpu::Event* const event : {&slot.begun, &slot.done, &slot.copied}) {
+      HOMZ_ASSIGN(*event, gpu::Event::make());
+    }
+  return std::unique_ptr<Processor>(std::move(made));
+}
+
+// Of what will be committed next: a slot for it.
+Status GpuProcessor::begin() {
+  if (next_.has_begun) return Status();
+  while (under_way_.size() == kSlots) HOMZ_TRY(poll());
+  next_.slot = commits_ % kSlots;
+  next_.has_begun = true;
+  return slots_[next_.slot].begun.record(kernels_.get());
+}
+
+Result<ConstBytes> GpuProcessor::input(const BlockPtr& message) {
+  HOMZ_TRY(begin());
+  hold(message);
+  const ConstBytes payload = message->payload();
+  if (home_ == Home::device || payload.empty()) return payload;
+  HOMZ_ASSIGN(Values there, staging_.take(payload.size()));
+  HOMZ_TRY(gpu::copy(payload, there.bytes, in_.get()));
+  HOMZ_TRY(arrived_.record(in_.get()));
+  HOMZ_TRY(arrived_.hold(kernels_.get()));
+  next_.held.push_back(there.owner);
+  return ConstBytes(there.bytes);
+}
+
+Result<WorkPtr> GpuProcessor::commit(std::shared_ptr<double> seconds) {
+  HOMZ_TRY(begin());
+  next_.work = std::make_shared<Work>();
+  next_.seconds = std::move(seconds);
+  under_way_.push_back(std::move(next_));
+  next_ = UnderWay{};
+  ++commits_;
+  HOMZ_TRY(slots_[under_way_.back().slot].done.record(kernels_.get()));
+  return WorkPtr(under_way_.back().work);
+}
+
+Status GpuProcessor::see(UnderWay& each) {
+  Slot& slot = slots_[each.slot];
+  if (!each.is_copying) {
+    HOMZ_ASSIGN(const bool is_done, slot.done.is_done());
+    if (!is_done) return Status();
+    if (each.reports) each.work->report = desk_->reports[each.slot];
+    const std::uint64_t bytes = each.work->report.encoded.bytes;
+    if (each.to && bytes != Codec::kIncompressible) {
+      if (bytes > each.output.bytes.size())
+        return Status(Code::internal, "a payload that is longer than its codec told");
+      HOMZ_TRY(gpu::copy(each.output.bytes.first(bytes), each.to->room(), out_.get()));
+      HOMZ_TRY(slot.copied.record(out_.get()));
+      each.is_copying = true;
+    }
+  }
+  if (each.is_copying) {
+    HOMZ_ASSIGN(const bool is_copied, slot.copied.is_done());
+    if (!is_copied) return Status();
+  }
+  if (each.seconds) {
+    HOMZ_ASSIGN(const double seconds, slot.done.seconds_since(slot.begun));
+    *each.seconds += seconds;
+  }
+  each.work->is_done = true;
+  each.held.clear();
+  each.to.reset();
+  each.output.reset();
+  return Status();
+}
+
+Status GpuProcessor::poll() {
+  for (UnderWay& each : under_way_)
+    if (!each.work->is_done) HOMZ_TRY(see(each));
+  while (!under_way_.empty() && under_way_.front().work->is_done) under_way_.pop_front();
+  const std::uint32_t fault = std::exchange(desk_->fault, 0);
+  if (fault == 0) return Status();
+  return Status(static_cast<Code>(fault), "a message that the codec cannot read on the GPU");
+}
+
+// What a failed call has begun, but not committed, is let go when nothing can use it any more.
+Status GpuProcessor::settle() {
+  Status status = gpu::wait(kernels_.get());
+  while (!under_way_.empty()) {
+    const std::size_t before = under_way_.size();
+    const Status seen = poll();
+    if (status.ok()) status = seen;
+    if (!seen.ok() && under_way_.size() == before) {  // the GPU is lost
+      under_way_.clear();
+    }
+  }
+  next_ = UnderWay{};
+  return status;
+}
 
 }  // namespace
 
-Result<std::unique_ptr<Processor>> gpu_processor() {
-  HOMZ_TRY(gpu::ready());
-  HOMZ_ASSIGN(gpu::Stream stream, gpu::Stream::make());
-  HOMZ_ASSIGN(gpu::Memory desk, gpu::Memory::pinned(sizeof(GpuProcessor::Desk)));
-  return std::unique_ptr<Processor>(new GpuProcessor(std::move(stream), std::move(desk)));
+Result<std::unique_ptr<Processor>> gpu_processor(Home home) {
+  return GpuProcessor::make(home);
 }
 
 }  // namespace homz

@@ -39,6 +39,7 @@ class Handling {
   virtual ~Handling() = default;
   // Bytes of payload that a message of a piece may have.
   virtual std::uint64_t capacity(std::uint64_t piece_bytes) const = 0;
+  virtual Home home() const { return Home::host; }  // of messages, received ones included
 
   // Work that can be done ahead for a piece that this rank contributes to; true if something was done.
   virtual Result<bool> prepare(Piece&) { return false; }
@@ -59,6 +60,12 @@ class Handling {
   // The result to `out`, which is not empty; once, before or after it is delivered, when nobody waits for
   // this rank.
   virtual Status write(Piece& piece) = 0;
+
+  // Of a message that was handed out: whether it can be sent. A GPU may still work on it.
+  virtual Result<bool> is_made(const BlockPtr&) { return true; }
+  // Whether nothing is under way any more; settle() waits for that.
+  virtual Result<bool> is_settled() { return true; }
+  virtual Status settle() { return Status(); }
 
   virtual Times times() const { return {}; }
 };

@@ -11,6 +11,7 @@ namespace {
 class HostProcessor final : public Processor {
  public:
   Space space() const noexcept override { return Space::host; }
+  Home home() const noexcept override { return Home::host; }
   Exec exec(unsigned threads) noexcept override { return host(threads); }
 
   Result<Values> room(std::uint64_t bytes) override {
@@ -37,18 +38,24 @@ class HostProcessor final : public Processor {
     return homz::largest_magnitude(dtype, values);
   }
 
-  Combined* report() override {
-    report_ = Combined{};
-    return &report_;
+  Result<Combined*> report() override {
+    work_ = std::make_shared<Work>();
+    work_->is_done = true;
+    return &work_->report;
   }
-  Result<Bytes> output(Block& message) override { return message.room(); }
-  Result<ConstBytes> input(const Block& message) override { return message.payload(); }
-  Result<Combined> take(Block&) override { return report_; }
+  Result<Bytes> output(const BlockPtr& message) override { return message->room(); }
+  Result<ConstBytes> input(const BlockPtr& message) override { return ConstBytes(message->payload()); }
+  void hold(const BlockPtr&) override {}
+
+  Status follow(CUstream_st*) override { return Status(); }
+  Result<WorkPtr> commit(std::shared_ptr<double>) override { return WorkPtr(work_); }
+  Status poll() override { return Status(); }
+  bool is_idle() const override { return true; }
   Status settle() override { return Status(); }
 
  private:
   BlockPool pool_;
-  Combined report_;
+  std::shared_ptr<Work> work_;
 };
 
 }  // namespace

@@ -126,8 +126,9 @@ Result<std::shared_ptr<Running>> prepare(Office& office, Call call) {
   HOMZ_ASSIGN(run->processor, office.processor(run->call.options));
   run->task.on_device = run->processor->space() == Space::device;
   HOMZ_TRY(check_space(run->call));
-  run->task.has_native = run->call.may_block && !run->task.uneven && !run->task.on_device &&
-                         wire.transport().has_native(run->call.collective, run->signature.count);
+  run->task.has_native =
+      run->call.may_block && !run->task.uneven &&
+      wire.transport().has_native(run->call.collective, run->signature.count, run->call.options.space);
   run->call.options = overridden(run->call.options, office.overrides, run->task);
   run->signature.plan = digest_of(run->call);
   return run;
@@ -177,7 +178,7 @@ Result<Processor*> Office::processor(const CollectiveOptions& options) {
   if (options.space == Space::host) return host.get();
   HOMZ_ASSIGN(const int current, gpu::current());
   if (gpu == nullptr) {
-    HOMZ_ASSIGN(gpu, gpu_processor());
+    HOMZ_ASSIGN(gpu, gpu_processor(wire->transport().moves_device_memory() ? Home::device : Home::pinned));
     of_gpu = current;
   }
   if (current != of_gpu)
@@ -185,9 +186,6 @@ Result<Processor*> Office::processor(const CollectiveOptions& options) {
                   fmt::format("GPU {} is current, but the communicator's calls have begun on GPU {}: make a "
                               "communicator for each",
                               current, of_gpu));
-  for (Wire* const each : {wire.get(), levels.inside.get(), levels.between.get()})
-    if (each != nullptr) each->pool().pin();
-  HOMZ_TRY(gpu::wait(options.stream));
   return gpu.get();
 }
 
@@ -245,7 +243,9 @@ Result<std::unique_ptr<Operation>> launch(Office& office, Call call) {
   const auto audited = is_audited ? std::make_shared<Audit>() : nullptr;
   if (is_audited) {
     audited->in.resize(run->call.in.size());
+    HOMZ_TRY(run->processor->follow(options.stream));
     HOMZ_TRY(run->processor->copy(run->call.in, audited->in));
+    HOMZ_TRY(run->processor->settle());
   }
 
   std::vector<Sequence::Stage> stages = stages_of_choice(office, run);
@@ -261,7 +261,9 @@ Result<std::unique_ptr<Operation>> launch(Office& office, Call call) {
   stages.push_back([run, audited]() -> Result<std::unique_ptr<Operation>> {
     if (audited) {
       std::vector<std::byte> result(run->call.out.size());
+      HOMZ_TRY(run->processor->follow(run->call.options.stream));
       HOMZ_TRY(run->processor->copy(run->call.out, result));
+      HOMZ_TRY(run->processor->settle());
       run->report.audited_error = with_dtype(run->call.dtype, [&](auto zero) {
         return largest_difference<decltype(zero)>(result, audited->out);
       });

@@ -182,11 +182,11 @@ class Mpi final : public Transport {
     return std::unique_ptr<Transport>(new Mpi(comm, std::move(nodes)));
   }
 
-  bool has_native(Collective collective, std::uint64_t count) const noexcept override {
-    return is_vector(collective) || count <= most_of_a_block();
+  bool has_native(Collective collective, std::uint64_t count, Space space) const noexcept override {
+    return space == Space::host && (is_vector(collective) || count <= most_of_a_block());
   }
   Status native(Collective collective, ReduceOp op, Dtype dtype, ConstBytes in, Bytes out,
-                std::uint64_t count, int root) override;
+                std::uint64_t count, int root, Exec) override;
 
  private:
   static bool is_vector(Collective collective) {
@@ -330,7 +330,7 @@ Status Mpi::native_blocks(Collective collective, ReduceOp op, Dtype dtype, Const
 }
 
 Status Mpi::native(Collective collective, ReduceOp op, Dtype dtype, ConstBytes in, Bytes out,
-                   std::uint64_t count, int root) {
+                   std::uint64_t count, int root, Exec) {
   HOMZ_TRY(is_vector(collective) ? native_vector(collective, op, dtype, in, out, count, root)
                                  : native_blocks(collective, op, dtype, in, out, count, root));
   const bool has_result = collective != Collective::reduce || rank_ == root;

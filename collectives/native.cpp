@@ -3,15 +3,18 @@
 namespace homz {
 namespace {
 
-// Blocks: a transport's own collective is not to be interrupted.
+// Blocks: a transport's own collective is not to be interrupted. On a GPU it is on the caller's stream, and
+// nobody waits for it.
 class Native final : public Operation {
  public:
   Native(Office& office, const Running& run) : office_(office), run_(run) {}
 
   Result<bool> advance() override {
     const Call& call = run_.call;
-    HOMZ_TRY(office_.wire->transport().native(call.collective, call.op, call.dtype, call.in, call.out,
-                                              run_.signature.count, call.root));
+    const CollectiveOptions& options = call.options;
+    HOMZ_TRY(office_.wire->transport().native(
+        call.collective, call.op, call.dtype, call.in, call.out, run_.signature.count, call.root,
+        options.space == Space::device ? device(options.stream) : host(options.threads)));
     return true;
   }
 

@@ -1,7 +1,9 @@
-// Where the values of a call live, and what works on them there: the host, or a GPU, whose messages are in
-// pinned memory of the host, so that only what is compressed crosses the bus.
+// Where the values of a call live, and what works on them there: the host, or a GPU.
 //
-// All is done when a function returns, but for what codecs enqueue between report() and take(), or settle().
+// On the host all is done when a function returns. On a GPU it is enqueued, and done in that order; commit()
+// ends what belongs together, and tells when it is done. Messages of a GPU are in its memory where the
+// transport moves them from there, else in pinned memory of the host, so that only what is compressed crosses
+// the bus.
 #pragma once
 
 #include <memory>
@@ -21,41 +23,60 @@ struct Values {
   void reset() { *this = Values{}; }
 };
 
+// What was enqueued up to a commit().
+struct Work {
+  bool is_done = false;
+  Combined report;  // of what is done
+};
+using WorkPtr = std::shared_ptr<const Work>;
+
 class Processor {
  public:
   virtual ~Processor() = default;
   virtual Space space() const noexcept = 0;
+  virtual Home home() const noexcept = 0;  // of messages
   // For codecs, on so many threads.
   virtual Exec exec(unsigned threads) noexcept = 0;
 
   // ---- Values
 
   virtual Result<Values> room(std::uint64_t bytes) = 0;
-  // `to` is as long, or longer. Either may be in a message.
+  // `to` is as long, or longer. Either may be in a message, which is then held.
   virtual Status copy(ConstBytes from, Bytes to) = 0;
-  virtual Status zero(Bytes values) = 0;  // on a GPU: in front of what is enqueued later
+  virtual Status zero(Bytes values) = 0;
   // to[i] = left[i] op right[i]; `to` may be one of them, or in a message.
   virtual Status operate(ReduceOp op, Dtype dtype, ConstBytes left, ConstBytes right, Bytes to) = 0;
   virtual Status divide(Dtype dtype, Bytes values, int ranks) = 0;
-  // Of all finite values; 0 if there are none.
+  // Of all finite values; 0 if there are none. Waits.
   virtual Result<double> largest_magnitude(Dtype dtype, ConstBytes values) = 0;
 
   // ---- Payloads, as codecs read and write them
 
-  // Where they write what they report; cleared.
-  virtual Combined* report() = 0;
-  // Where they write the payload of a message.
-  virtual Result<Bytes> output(Block& message) = 0;
-  // The payload of a message, to be read until take() or settle().
-  virtual Result<ConstBytes> input(const Block& message) = 0;
-  // Waits for the report, and for the payload to be in the message.
-  virtual Result<Combined> take(Block& message) = 0;
-  // Waits. Error: what a codec has found wrong.
+  // Where they write what they report, up to the next commit(); cleared.
+  virtual Result<Combined*> report() = 0;
+  // Where they write the payload of a message. It is there when what is committed next is done.
+  virtual Result<Bytes> output(const BlockPtr& message) = 0;
+  // The payload of a message, to be read by what is committed next.
+  virtual Result<ConstBytes> input(const BlockPtr& message) = 0;
+  // What is committed next uses the message.
+  virtual void hold(const BlockPtr& message) = 0;
+
+  // ---- Order and time
+
+  // What is enqueued from now on comes after what is on that stream.
+  virtual Status follow(CUstream_st* stream) = 0;
+  // Seconds that the work takes are added to *seconds when it is done.
+  virtual Result<WorkPtr> commit(std::shared_ptr<double> seconds) = 0;
+  // Sees what is done. Error: what a codec has found wrong.
+  virtual Status poll() = 0;
+  virtual bool is_idle() const = 0;  // nothing that was committed is under way
+  // Waits for all.
   virtual Status settle() = 0;
 };
 
 std::unique_ptr<Processor> host_processor();
-// Of the current GPU. Errors: unsupported, in a build without CUDA and on a machine without a GPU.
-Result<std::unique_ptr<Processor>> gpu_processor();
+// Of the current GPU; messages have that home. Errors: unsupported, in a build without CUDA and on a machine
+// without a GPU.
+Result<std::unique_ptr<Processor>> gpu_processor(Home home);
 
 }  // namespace homz

@@ -104,7 +104,7 @@ struct CollectiveOptions {
   Scheme scheme = Scheme::automatic;
   CodecChoice codec;               // codec == nullptr: those of the profile
   Space space = Space::host;       // of the buffers; device: the current GPU's
-  CUstream_st* stream = nullptr;   // device: the call waits for what is enqueued on it before it begins
+  CUstream_st* stream = nullptr;   // device: the call comes behind what is on it, and in front of what follows
   unsigned threads = 1;            // for coding
   bool checksum_plain = false;     // uncompressed messages carry a checksum, too
   bool trusts_ranks = false;       // to make the same calls: the transport's own collectives are not checked

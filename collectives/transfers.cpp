@@ -14,6 +14,7 @@ namespace {
 constexpr std::uint64_t kIdStride = 0x9e3779b1;
 
 constexpr std::size_t kBusy = 2;   // messages under way to a rank that keep its wire busy
+constexpr std::size_t kMaking = 8;  // messages to a rank that a GPU works on
 constexpr double kPatience = 0.2;  // seconds, before those that are waited for are asked what they call
 
 template <class T>
@@ -28,7 +29,13 @@ Transfers::Transfers(Wire& wire, Job job, std::unique_ptr<Handling> handling, Ca
   cut_into_pieces();
   std::uint64_t most = 0;
   for (const Way& way : ways_) most = std::max(most, way.piece.bytes);
-  channel_ = std::make_unique<Channel>(wire_, job_.call, handling_->capacity(most));
+  const std::uint64_t capacity = handling_->capacity(most);
+  channel_ = std::make_unique<Channel>(wire_, job_.call, capacity, handling_->home());
+}
+
+// The caller's buffers are the caller's again: no GPU writes to them any more.
+Transfers::~Transfers() {
+  if (!is_over_) static_cast<void>(handling_->settle());
 }
 
 // Parts of nothing have one piece of nothing: its frame still tells what the call is. Parts that do not
@@ -76,7 +83,7 @@ void Transfers::lay_out_steps() {
 Transfers::Queue& Transfers::queue_of(int peer) {
   const auto found = std::ranges::find_if(queues_, [&](const Queue& q) { return q.peer == peer; });
   if (found != queues_.end()) return *found;
-  return queues_.emplace_back(Queue{peer, {}, {}, 0, 0});
+  return queues_.emplace_back(Queue{.peer = peer, .sends = {}, .receives = {}});
 }
 
 Status Transfers::begin() {
@@ -96,7 +103,9 @@ Result<bool> Transfers::advance() {
   while (true) {
     HOMZ_TRY(wire_.poll(job_.call.sequence));
     HOMZ_TRY(channel_->progress());
-    if (steps_done_ == steps_.size() && completed_ == ways_.size() && channel_->all_sent()) {
+    HOMZ_ASSIGN(const bool is_done, is_done_here());
+    if (is_done) {
+      is_over_ = true;
       tell();
       return true;
     }
@@ -106,11 +115,21 @@ Result<bool> Transfers::advance() {
   }
 }
 
+Result<bool> Transfers::is_done_here() {
+  if (steps_done_ < steps_.size() || completed_ < ways_.size() || !channel_->all_sent()) return false;
+  for (const Queue& queue : queues_)
+    if (!queue.outbox.empty()) return false;
+  return handling_->is_settled();
+}
+
 // One piece of work: what keeps the wires busy first, then what others will wait for, what only this rank
 // waits for last.
 Result<bool> Transfers::work() {
   using Work = Result<bool> (Transfers::*)();
-  HOMZ_ASSIGN(bool is_done, send_one(kBusy));
+  HOMZ_ASSIGN(bool is_done, post_made());
+  if (!is_done) {
+    HOMZ_ASSIGN(is_done, send_one(kBusy));
+  }
   for (const Work next : {&Transfers::receive_one, &Transfers::send_any, &Transfers::prepare_one,
                           &Transfers::complete_one, &Transfers::write_one}) {
     if (is_done) break;
@@ -260,31 +279,56 @@ Result<bool> Transfers::complete_one() {
 
 Result<bool> Transfers::send_one(std::size_t most_under_way) {
   for (Queue& queue : queues_) {
-    if (queue.next_send == queue.sends.size() || channel_->under_way(queue.peer) >= most_under_way) continue;
+    const std::size_t under_way = channel_->under_way(queue.peer) + queue.outbox.size();
+    if (queue.next_send == queue.sends.size() || under_way >= most_under_way) continue;
+    if (queue.outbox.size() == kMaking) continue;
     const std::uint32_t step = queue.sends[queue.next_send];
     if (!is_turn(step)) continue;
     ++queue.next_send;
-    HOMZ_TRY(send(ways_[steps_[step].piece], steps_[step]));
+    HOMZ_TRY(send(queue, ways_[steps_[step].piece], steps_[step]));
     return true;
   }
   return false;
 }
 
-Status Transfers::send(Way& way, const Step& step) {
+Status Transfers::send(Queue& queue, Way& way, const Step& step) {
   Piece& piece = way.piece;
   if (step.kind == Kind::deliver) HOMZ_TRY(complete_if_ready(way));
   ++way.next;
   ++steps_done_;
   const bool again = way.next < way.last_join || (!way.takes && !way.is_complete && !piece.out.empty());
-  HOMZ_ASSIGN(const BlockPtr message, step.kind == Kind::contribute ? handling_->contribute(piece, again)
+  HOMZ_ASSIGN(BlockPtr message, step.kind == Kind::contribute ? handling_->contribute(piece, again)
                                                                     : handling_->deliver(piece));
   if (!message->is_sealed) {
     message->frame.piece = piece.id;
     message->frame.values = way.values;
   }
   raw_bytes_ += piece.bytes;
-  HOMZ_TRY(channel_->send(step.peer, message));
+  queue.outbox.push_back(std::move(message));
+  HOMZ_TRY(post_made(queue).status());
   return complete_if_ready(way);
+}
+
+// In order: behind one that is not made yet others wait.
+Result<bool> Transfers::post_made(Queue& queue) {
+  bool something_done = false;
+  while (!queue.outbox.empty()) {
+    HOMZ_ASSIGN(const bool is_made, handling_->is_made(queue.outbox.front()));
+    if (!is_made) break;
+    HOMZ_TRY(channel_->send(queue.peer, queue.outbox.front()));
+    queue.outbox.pop_front();
+    something_done = true;
+  }
+  return something_done;
+}
+
+Result<bool> Transfers::post_made() {
+  bool something_done = false;
+  for (Queue& queue : queues_) {
+    HOMZ_ASSIGN(const bool is_posted, post_made(queue));
+    something_done |= is_posted;
+  }
+  return something_done;
 }
 
 Result<bool> Transfers::send_any() {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <deque>
 #include <memory>
 #include <vector>
 
@@ -34,6 +35,7 @@ class Transfers final : public Operation {
  public:
   // *report, if there is one, gets what this adds to it when it is done.
   Transfers(Wire& wire, Job job, std::unique_ptr<Handling> handling, CallReport* report);
+  ~Transfers() override;
 
   Result<bool> advance() override;
 
@@ -63,6 +65,7 @@ class Transfers final : public Operation {
     int peer;
     std::vector<std::uint32_t> sends, receives;
     std::size_t next_send = 0, next_receive = 0;
+    std::deque<BlockPtr> outbox = {};  // messages that may still be in the making
   };
 
   void cut_into_pieces();
@@ -73,12 +76,15 @@ class Transfers final : public Operation {
   Result<bool> receive_one();
   Result<bool> send_one(std::size_t most_under_way);
   Result<bool> send_any();
+  Result<bool> post_made();
+  Result<bool> post_made(Queue& queue);
+  Result<bool> is_done_here();
   Result<bool> prepare_one();
   Result<bool> complete_one();
   Result<bool> write_one();
   Status check(const Way& way, const Step& step, const Frame& frame) const;
   Status receive(Way& way, const Step& step, BlockPtr message);
-  Status send(Way& way, const Step& step);
+  Status send(Queue& queue, Way& way, const Step& step);
   bool is_ready(const Way& way) const;
   Status complete_if_ready(Way& way);
   void have_result(Way& way);
@@ -94,7 +100,7 @@ class Transfers final : public Operation {
   std::vector<Step> steps_;
   std::vector<Queue> queues_;
   std::unique_ptr<Channel> channel_;
-  bool has_begun_ = false;
+  bool has_begun_ = false, is_over_ = false;
   std::size_t steps_done_ = 0, prepared_ = 0, completing_ = 0,
               completed_ = 0;  // completed: written, if wanted
   std::vector<Way*> to_write_;

@@ -46,14 +46,25 @@ class Transport {
   // it.
   virtual void abandon(Pending* pending) = 0;
 
+  // ---- Memory of GPUs: messages of the current one's memory, whose bytes are all there. As send() and
+  // receive(), but a receive has exactly the length of its message, and tags are of their own.
+  virtual bool moves_device_memory() const noexcept { return false; }
+  virtual Status send_device(ConstBytes, std::shared_ptr<const void> /*owner*/, int /*to*/, int /*tag*/,
+                             Pending*) {
+    return Status(Code::unsupported, "this transport does not move memory of GPUs");
+  }
+  virtual Status receive_device(Bytes, int /*from*/, int /*tag*/, Pending*) {
+    return Status(Code::unsupported, "this transport does not move memory of GPUs");
+  }
+
   // A transport between the given ranks, which all call this with the same list; own messages and tags.
   virtual Result<std::unique_ptr<Transport>> group(std::span<const int> ranks) = 0;
 
-  // The transport's own uncompressed collective, blocking, or unsupported. Ranks must agree. `count`: values,
-  // as the frame of a call counts them.
-  virtual bool has_native(Collective, std::uint64_t /*count*/) const noexcept { return false; }
-  virtual Status native(Collective, ReduceOp, Dtype, ConstBytes, Bytes, std::uint64_t /*count*/,
-                        int /*root*/) {
+  // The transport's own uncompressed collective, or unsupported; on values of the host blocking, on those of a
+  // GPU enqueued on exec.stream. Ranks must agree. `count`: values, as the frame of a call counts them.
+  virtual bool has_native(Collective, std::uint64_t /*count*/, Space) const noexcept { return false; }
+  virtual Status native(Collective, ReduceOp, Dtype, ConstBytes, Bytes, std::uint64_t /*count*/, int /*root*/,
+                        Exec) {
     return Status(Code::unsupported, "this transport has no collectives of its own");
   }
 };

@@ -145,7 +145,7 @@ std::uint64_t whole_bytes(const NativeCall& call) {
 Result<double> seconds_of_native(Party& party, const NativeCall& call, double budget) {
   const ReduceOp op = reduces(call.collective) ? ReduceOp::sum : ReduceOp::none;
   const auto run = [&] {
-    return party.transport().native(call.collective, op, Dtype::f32, call.in, call.out, call.count, 0);
+    return party.transport().native(call.collective, op, Dtype::f32, call.in, call.out, call.count, 0, host());
   };
   HOMZ_TRY(party.barrier());
   const Clock::time_point begin = Clock::now();
@@ -209,7 +209,7 @@ Status tune_natives(Transport& transport, const TuneOptions& options, Profile& p
                                    Collective::gather,    Collective::alltoall};
     profile.natives.clear();
     if (std::none_of(std::begin(kAll), std::end(kAll),
-                     [&](Collective c) { return transport.has_native(c, 1); }))
+                     [&](Collective c) { return transport.has_native(c, 1, Space::host); }))
       return Status();
     HOMZ_ASSIGN(auto own, group_of_all(transport));
     Party party(*own);
@@ -220,7 +220,7 @@ Status tune_natives(Transport& transport, const TuneOptions& options, Profile& p
     std::fill(in.bytes().begin(), in.bytes().end(), std::byte{});
     std::fill(out.bytes().begin(), out.bytes().end(), std::byte{});
     for (const Collective collective : kAll) {
-      if (!transport.has_native(collective, 1)) continue;
+      if (!transport.has_native(collective, 1, Space::host)) continue;
       HOMZ_ASSIGN(Curve curve, measure_native(party, collective, options, in, out));
       if (!curve.points.empty()) profile.natives.push_back({collective, transport.size(), std::move(curve)});
     }

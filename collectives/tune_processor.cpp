@@ -75,19 +75,22 @@ Status measure_piece(Processor& processor, BlockPool& pool, const CodecChoice& c
   const Bytes out = decoded.bytes;
 
   const auto measure = [&](Curve& curve, auto&& work) -> Status {
-    HOMZ_ASSIGN(const double seconds, typical_seconds(budget, work));
+    HOMZ_ASSIGN(const double seconds, typical_seconds(budget, [&]() -> Status {
+                  HOMZ_TRY(work());
+                  return coder.settle();
+                }));
     curve.points.push_back({static_cast<double>(bytes), seconds});
     return Status();
   };
   HOMZ_TRY(measure(profile.encode, [&] { return coder.encode(pieces.next()).status(); }));
-  HOMZ_TRY(measure(profile.decode, [&] { return coder.decode(*next(), out); }));
+  HOMZ_TRY(measure(profile.decode, [&] { return coder.decode(next(), out); }));
   if (!computes) return Status();
   HOMZ_TRY(measure(profile.combine, [&] {
     const BlockPtr both[] = {next(), next()};
     return coder.sum(both, bytes).status();
   }));
   return measure(profile.accumulate,
-                 [&] { return coder.accumulate(*next(), pieces.next(), Bytes()).status(); });
+                 [&] { return coder.accumulate(next(), pieces.next(), Bytes()).status(); });
 }
 
 Status measure_codecs(Processor& processor, BlockPool& pool, ConstBytes values,
@@ -137,15 +140,14 @@ Status tune_processor(const TuneOptions& given, Profile& profile) {
     const std::vector<float> made = smooth_values();
     const ConstBytes values = std::as_bytes(std::span(made));
     HOMZ_TRY(measure_memory(values, options.seconds_each, profile));
-    BlockPool pool, pinned;
+    BlockPool pool;
     const auto on_host = host_processor();
     HOMZ_TRY(measure_codecs(*on_host, pool, values, kPieces, options, profile.codecs));
-    const auto on_gpu = gpu_processor();
+    const auto on_gpu = gpu_processor(Home::pinned);
     if (!on_gpu.ok()) return Status();
-    pinned.pin();
     HOMZ_ASSIGN(const Values there, (*on_gpu)->room(values.size()));
     HOMZ_TRY((*on_gpu)->copy(values, there.bytes));
-    return measure_codecs(**on_gpu, pinned, there.bytes, kPiecesOnGpu, options, profile.gpu_codecs);
+    return measure_codecs(**on_gpu, pool, there.bytes, kPiecesOnGpu, options, profile.gpu_codecs);
   });
 }
 

@@ -14,14 +14,15 @@ class Decoding final : public Handling {
       : reduction_(reduction), coder_(std::move(coder)), every_hop_(every_hop) {}
 
   std::uint64_t capacity(std::uint64_t) const override { return coder_.capacity(); }
+  Home home() const override { return coder_.home(); }
 
   Result<BlockPtr> contribute(Piece& piece, bool again) override {
-    HOMZ_ASSIGN(BlockPtr message, coder_.encode(own(piece)));
+    HOMZ_ASSIGN(BlockPtr message, encode(piece));
     if (again) {
       if (!piece.values) {
         HOMZ_ASSIGN(piece.values, coder_.room(piece.bytes));
       }
-      HOMZ_TRY(coder_.decode(*message, piece.values.bytes));
+      HOMZ_TRY(coder_.decode(message, piece.values.bytes));
     } else {
       piece.values.reset();
     }
@@ -30,7 +31,7 @@ class Decoding final : public Handling {
 
   Status join(Piece& piece, BlockPtr received, bool is_lower, Next) override {
     HOMZ_ASSIGN(const Values theirs, coder_.room(piece.bytes));
-    HOMZ_TRY(coder_.decode(*received, theirs.bytes));
+    HOMZ_TRY(coder_.decode(received, theirs.bytes));
     const ConstBytes mine = own(piece), other = theirs.bytes;
     HOMZ_TRY(coder_.processor().operate(reduction_.op, reduction_.dtype, is_lower ? other : mine,
                                         is_lower ? mine : other, theirs.bytes));
@@ -47,14 +48,14 @@ class Decoding final : public Handling {
       HOMZ_TRY(coder_.processor().divide(reduction_.dtype, piece.values.bytes, reduction_.ranks));
     }
     if (!travels) return Status();
-    HOMZ_ASSIGN(piece.held, coder_.encode(own(piece)));
+    HOMZ_ASSIGN(piece.held, encode(piece));
     piece.values.reset();
     return Status();
   }
 
   Result<BlockPtr> deliver(Piece& piece) override {
     if (!piece.values) return piece.held;
-    return coder_.encode(piece.values.bytes);  // cprp2p, of what was taken
+    return encode(piece);  // cprp2p, of what was taken
   }
 
   Status take(Piece& piece, BlockPtr received, bool passed_on) override {
@@ -65,18 +66,22 @@ class Decoding final : public Handling {
       return Status();
     }
     HOMZ_ASSIGN(piece.values, coder_.room(piece.bytes));
-    return coder_.decode(*received, piece.values.bytes);
+    return coder_.decode(received, piece.values.bytes);
   }
 
   Status write(Piece& piece) override {
-    if (piece.held) return coder_.decode(*piece.held, piece.out);
+    if (piece.held) return coder_.decode(piece.held, piece.out);
     const ConstBytes result = own(piece);
     return result.data() == piece.out.data() ? Status() : coder_.processor().copy(result, piece.out);
   }
 
-  Times times() const override { return coder_.times; }
+  Result<bool> is_made(const BlockPtr& message) override { return coder_.is_made(message); }
+  Result<bool> is_settled() override { return coder_.is_settled(); }
+  Status settle() override { return coder_.settle(); }
+  Times times() const override { return coder_.times(); }
 
  private:
+  Result<BlockPtr> encode(const Piece& piece) { return coder_.encode(own(piece), piece.values); }
   ConstBytes own(const Piece& piece) const {
     return piece.values ? ConstBytes(piece.values.bytes) : piece.in;
   }

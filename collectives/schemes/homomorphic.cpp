@@ -15,6 +15,7 @@ class Homomorphic final : public Handling {
       : reduction_(reduction), coder_(std::move(coder)), scheme_(scheme) {}
 
   std::uint64_t capacity(std::uint64_t) const override { return coder_.capacity(); }
+  Home home() const override { return coder_.home(); }
   bool prepares_all() const override { return scheme_ == Scheme::homcomp_ahead; }
 
   Result<bool> prepare(Piece& piece) override {
@@ -29,12 +30,12 @@ class Homomorphic final : public Handling {
   }
 
   Status join(Piece& piece, BlockPtr received, bool is_lower, Next next) override {
-    if (is_extremum(reduction_.op)) return join_extremum(piece, *received, is_lower);
+    if (is_extremum(reduction_.op)) return join_extremum(piece, received, is_lower);
     if (next == Next::join || !piece.waiting.empty()) {
       piece.waiting.push_back(std::move(received));
       return next == Next::join ? Status() : sum_waiting(piece);
     }
-    if (!piece.held && scheme_ == Scheme::homcomp_fused) return accumulate(piece, *received, next);
+    if (!piece.held && scheme_ == Scheme::homcomp_fused) return accumulate(piece, received, next);
     HOMZ_TRY(encode_own(piece));
     const BlockPtr both[] = {is_lower ? received : piece.held, is_lower ? piece.held : received};
     HOMZ_ASSIGN(piece.held, coder_.sum(both, piece.bytes));
@@ -52,12 +53,15 @@ class Homomorphic final : public Handling {
 
   // All ranks decode the same sum and divide it alike.
   Status write(Piece& piece) override {
-    if (!piece.is_decoded) HOMZ_TRY(coder_.decode(*piece.held, piece.out));
+    if (!piece.is_decoded) HOMZ_TRY(coder_.decode(piece.held, piece.out));
     if (reduction_.op != ReduceOp::average) return Status();
     return coder_.processor().divide(reduction_.dtype, piece.out, reduction_.ranks);
   }
 
-  Times times() const override { return coder_.times; }
+  Result<bool> is_made(const BlockPtr& message) override { return coder_.is_made(message); }
+  Result<bool> is_settled() override { return coder_.is_settled(); }
+  Status settle() override { return coder_.settle(); }
+  Times times() const override { return coder_.times(); }
 
  private:
   Status encode_own(Piece& piece) {
@@ -66,11 +70,11 @@ class Homomorphic final : public Handling {
     return Status();
   }
 
-  Status join_extremum(Piece& piece, const Block& received, bool is_lower) {
+  Status join_extremum(Piece& piece, const BlockPtr& received, bool is_lower) {
     HOMZ_TRY(encode_own(piece));
     const Extremum which = reduction_.op == ReduceOp::min ? Extremum::least : Extremum::greatest;
-    HOMZ_ASSIGN(piece.held, coder_.extremum(which, is_lower ? received : *piece.held,
-                                            is_lower ? *piece.held : received, piece.bytes));
+    HOMZ_ASSIGN(piece.held, coder_.extremum(which, is_lower ? received : piece.held,
+                                            is_lower ? piece.held : received, piece.bytes));
     return Status();
   }
 
@@ -83,7 +87,7 @@ class Homomorphic final : public Handling {
   }
 
   // The last one decodes at once.
-  Status accumulate(Piece& piece, const Block& received, Next next) {
+  Status accumulate(Piece& piece, const BlockPtr& received, Next next) {
     piece.is_decoded = next == Next::complete && !piece.out.empty();
     HOMZ_ASSIGN(piece.held, coder_.accumulate(received, piece.in, piece.is_decoded ? piece.out : Bytes()));
     return Status();

@@ -12,6 +12,7 @@ class Plain final : public Handling {
       : reduction_(reduction), processor_(processor), pool_(pool), checksums_(checksums) {}
 
   std::uint64_t capacity(std::uint64_t piece_bytes) const override { return capacity_ = piece_bytes; }
+  Home home() const override { return processor_.home(); }
 
   Result<BlockPtr> contribute(Piece& piece, bool again) override {
     HOMZ_TRY(own(piece));
@@ -24,8 +25,8 @@ class Plain final : public Handling {
     HOMZ_TRY(check(piece, *received));
     const ConstBytes mine = piece.held ? ConstBytes(piece.held->payload()) : piece.in;
     const Bytes theirs = received->payload();
-    HOMZ_TRY(processor_.operate(reduction_.op, reduction_.dtype, is_lower ? theirs : mine,
-                                is_lower ? mine : theirs, theirs));
+    HOMZ_TRY(done(processor_.operate(reduction_.op, reduction_.dtype, is_lower ? theirs : mine,
+                                     is_lower ? mine : theirs, theirs)));
     received->is_sealed = false;
     received->frame.has_checksum = false;
     piece.held = std::move(received);
@@ -35,7 +36,7 @@ class Plain final : public Handling {
   Status complete(Piece& piece, bool) override {
     if (reduction_.op != ReduceOp::average) return Status();
     HOMZ_TRY(own(piece));
-    return processor_.divide(reduction_.dtype, piece.held->payload(), reduction_.ranks);
+    return done(processor_.divide(reduction_.dtype, piece.held->payload(), reduction_.ranks));
   }
 
   Result<BlockPtr> deliver(Piece& piece) override {
@@ -51,20 +52,26 @@ class Plain final : public Handling {
 
   Status write(Piece& piece) override {
     const ConstBytes result = piece.held ? ConstBytes(piece.held->payload()) : piece.in;
-    return result.data() == piece.out.data() ? Status() : processor_.copy(result, piece.out);
+    return result.data() == piece.out.data() ? Status() : done(processor_.copy(result, piece.out));
   }
 
  private:
+  // On a GPU, too, each step ends before the next one: what is sent is there.
+  Status done(Status enqueued) {
+    HOMZ_TRY(enqueued);
+    return processor_.settle();
+  }
+
   // What this rank has of the piece, in a block.
   Status own(Piece& piece) {
     if (piece.held) return Status();
-    piece.held = pool_.take(capacity_);
+    piece.held = pool_.take(capacity_, home());
     piece.held->frame.payload_bytes = static_cast<std::uint32_t>(piece.in.size());
-    return processor_.copy(piece.in, piece.held->room());
+    return done(processor_.copy(piece.in, piece.held->room()));
   }
 
   BlockPtr sealed(const BlockPtr& block) const {
-    if (checksums_ && !block->is_sealed) {
+    if (checksums_ && !block->is_sealed && block->home() != Home::device) {
       block->frame.has_checksum = true;
       block->frame.payload_checksum = checksum(block->payload());
     }

@@ -20,6 +20,12 @@ Result<std::uint64_t> free_memory() {
   return ready();
 }
 
+Result<int> count() {
+  return ready();
+}
+Status use(int) {
+  return ready();
+}
 Result<int> current() {
   return ready();
 }
@@ -36,6 +42,25 @@ Result<Memory> Memory::pinned(std::uint64_t) {
 }
 void Stream::Destroy::operator()(CUstream_st*) const noexcept {}
 Result<Stream> Stream::make() {
+  return ready();
+}
+void Event::Destroy::operator()(CUevent_st*) const noexcept {}
+Result<Event> Event::make() {
+  return ready();
+}
+Status Event::record(CUstream_st*) const {
+  return ready();
+}
+Result<bool> Event::is_done() const {
+  return ready();
+}
+Status Event::wait() const {
+  return ready();
+}
+Result<double> Event::seconds_since(const Event&) const {
+  return ready();
+}
+Status Event::hold(CUstream_st*) const {
   return ready();
 }
 Status copy(ConstBytes, Bytes, CUstream_st*) {

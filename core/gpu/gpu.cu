@@ -37,6 +37,17 @@ Result<std::uint64_t> free_memory() {
   return std::uint64_t{free};
 }
 
+Result<int> count() {
+  HOMZ_TRY(ready());
+  int count = 0;
+  HOMZ_TRY(status_of(cudaGetDeviceCount(&count), "counting GPUs"));
+  return count;
+}
+
+Status use(int gpu) {
+  return status_of(cudaSetDevice(gpu), "choosing a GPU");
+}
+
 Result<int> current() {
   int device = 0;
   HOMZ_TRY(status_of(cudaGetDevice(&device), "asking for the current GPU"));
@@ -87,6 +98,45 @@ Result<Stream> Stream::make() {
   Stream stream;
   stream.stream_.reset(created);
   return Result<Stream>(std::move(stream));
+}
+
+void Event::Destroy::operator()(CUevent_st* event) const noexcept {
+  cudaEventDestroy(event);
+}
+
+Result<Event> Event::make() {
+  HOMZ_TRY(ready());
+  cudaEvent_t created = nullptr;
+  HOMZ_TRY(status_of(cudaEventCreate(&created), "creating an event"));
+  Event event;
+  event.event_.reset(created);
+  return Result<Event>(std::move(event));
+}
+
+Status Event::record(CUstream_st* stream) const {
+  return status_of(cudaEventRecord(event_.get(), stream), "recording an event");
+}
+
+Result<bool> Event::is_done() const {
+  const cudaError_t error = cudaEventQuery(event_.get());
+  if (error == cudaErrorNotReady) return false;
+  HOMZ_TRY(status_of(error, "asking for an event"));
+  return true;
+}
+
+Status Event::wait() const {
+  return status_of(cudaEventSynchronize(event_.get()), "waiting for an event");
+}
+
+Result<double> Event::seconds_since(const Event& earlier) const {
+  float milliseconds = 0;
+  HOMZ_TRY(status_of(cudaEventElapsedTime(&milliseconds, earlier.event_.get(), event_.get()),
+                     "reading a clock"));
+  return 1e-3 * static_cast<double>(milliseconds);
+}
+
+Status Event::hold(CUstream_st* stream) const {
+  return status_of(cudaStreamWaitEvent(stream, event_.get(), 0), "letting a stream wait");
 }
 
 Status copy(ConstBytes from, Bytes to, CUstream_st* stream) {

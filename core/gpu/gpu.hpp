@@ -10,13 +10,17 @@
 #include "core/memory.hpp"
 #include "core/status.hpp"
 
+struct CUevent_st;
+
 namespace homz::gpu {
 
 bool built() noexcept;       // with CUDA
 Status ready();              // ok if this build has CUDA and this machine a GPU; unsupported otherwise
 Result<std::string> name();  // of the current GPU
 Result<std::uint64_t> free_memory();
-Result<int> current();                          // the current GPU's number
+Result<int> count();
+Result<int> current();  // the current GPU's number
+Status use(int gpu);    // makes it this thread's current one
 Result<bool> reaches(const std::byte* memory);  // whether kernels do: of the GPU, pinned or managed
 
 // Memory of the GPU, or of the host with pages pinned so that copies overlap with kernels.
@@ -55,6 +59,24 @@ class Stream {
     void operator()(CUstream_st* stream) const noexcept;
   };
   std::unique_ptr<CUstream_st, Destroy> stream_;
+};
+
+// A mark in a stream.
+class Event {
+ public:
+  Event() = default;
+  static Result<Event> make();
+  Status record(CUstream_st* stream) const;
+  Result<bool> is_done() const;  // true if never recorded
+  Status wait() const;
+  Result<double> seconds_since(const Event& earlier) const;  // both are done
+  Status hold(CUstream_st* stream) const;  // what is enqueued there from now on waits for it
+
+ private:
+  struct Destroy {
+    void operator()(CUevent_st* event) const noexcept;
+  };
+  std::unique_ptr<CUevent_st, Destroy> event_;
 };
 
 // Enqueues a copy between any two spaces; to.size() >= from.size().

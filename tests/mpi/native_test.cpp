@@ -73,7 +73,8 @@ class Native {
   }
 
   Status call(ConstBytes in, Bytes out) {
-    return transport_.native(what_.collective, what_.op, dtype_of<T>(), in, out, what_.count, what_.root);
+    return transport_.native(what_.collective, what_.op, dtype_of<T>(), in, out, what_.count, what_.root,
+                             host());
   }
 
   std::string name() const {
@@ -96,13 +97,13 @@ void native_tests() {
       for (const std::size_t count : {std::size_t{0}, std::size_t{1}, std::size_t{1000}}) {
         if (!reduces(collective) && op != ReduceOp::sum) continue;
         const Case what{collective, reduces(collective) ? op : ReduceOp::none, count, ranks / 2};
-        expect(transport->has_native(collective, what.count), "MPI has it");
+        expect(transport->has_native(collective, what.count, Space::host), "MPI has it");
         Native<float>(*transport, what).check();
         Native<double>(*transport, what).check();
       }
   const std::uint64_t many = std::uint64_t{1} << 31;
-  expect(!transport->has_native(Collective::allgather, many), "more values than MPI counts");
-  const Status status = transport->native(Collective::allgather, ReduceOp::none, Dtype::f32, {}, {}, many, 0);
+  expect(!transport->has_native(Collective::allgather, many, Space::host), "more values than MPI counts");
+  const Status status = transport->native(Collective::allgather, ReduceOp::none, Dtype::f32, {}, {}, many, 0, host());
   expect(status.code() == Code::unsupported, "more values than MPI counts: " + status.message());
 }
 
