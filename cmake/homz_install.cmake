@@ -2,10 +2,14 @@
 include(CMakePackageConfigHelpers)
 
 set(libraries homz_core homz_codecs homz_homomorphic homz_collectives)
-set(collectives_headers communicator loopback profile request transport tune)
+set(collectives_headers communicator loopback peer profile request transport tune)
 if(HOMZ_MPI)
   list(APPEND libraries homz_mpi)
   list(APPEND collectives_headers mpi)
+endif()
+if(HOMZ_NCCL)
+  list(APPEND libraries homz_nccl)
+  list(APPEND collectives_headers nccl)
 endif()
 install(TARGETS ${libraries} EXPORT homz
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
@@ -24,3 +28,6 @@ configure_package_config_file(cmake/homz-config.cmake.in ${PROJECT_BINARY_DIR}/h
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/homz-config-version.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/homz-config.cmake ${PROJECT_BINARY_DIR}/homz-config-version.cmake
   DESTINATION ${package_dir})
+if(HOMZ_NCCL)
+  install(FILES cmake/FindNCCL.cmake DESTINATION ${package_dir})
+endif()

@@ -31,6 +31,21 @@ if(HOMZ_MPI AND NOT MPI_CXX_FOUND)
   find_package(MPI 3.0 REQUIRED COMPONENTS CXX)  # says what is missing
 endif()
 
+# And NCCL, whose communicators have had settings of their own since 2.17.
+if(HOMZ_CUDA)
+  find_package(NCCL 2.17 QUIET)
+endif()
+if(NOT NCCL_FOUND)
+  set(NCCL_FOUND OFF)
+endif()
+option(HOMZ_NCCL "Build the transport over NCCL (needs NCCL and CUDA)" ${NCCL_FOUND})
+if(HOMZ_NCCL AND NOT NCCL_FOUND)
+  if(NOT HOMZ_CUDA)
+    message(FATAL_ERROR "HOMZ_NCCL needs HOMZ_CUDA: turn that on, or this off")
+  endif()
+  find_package(NCCL 2.17 REQUIRED)  # says what is missing
+endif()
+
 # So is SimGrid, whose simulated MPI has an mpi.h of its own. Its interfaces change: by itself it is only on for the
 # version that was tested (Debian 12's). Its ranks switch stacks, which sanitizers take amiss.
 find_package(PkgConfig QUIET)

@@ -84,17 +84,13 @@ struct CodecInQuestion {
   CodecChoice choice;
 };
 
-const std::vector<CodecProfile>& profiled(const CollectiveOptions& options, const Profile& profile) {
-  return options.space == Space::device ? profile.gpu_codecs : profile.codecs;
-}
-
 std::vector<CodecInQuestion> in_question(const CollectiveOptions& options, const Profile& profile) {
   std::vector<CodecInQuestion> codecs;
   if (options.codec.codec != nullptr) {
     codecs.push_back({to_string(options.codec), options.codec});
     return codecs;
   }
-  for (const CodecProfile& each : profiled(options, profile)) {
+  for (const CodecProfile& each : profile.of(options.space).codecs) {
     const Result<CodecChoice> choice = registry().choose(each.codec);
     if (choice.ok()) codecs.push_back({each.codec, *choice});
   }
@@ -106,8 +102,8 @@ const CodecProfile& speeds_of(const CodecInQuestion& codec, const CollectiveOpti
                               const Profile& profile) {
   static const Profile kUnmeasured = Profile::unmeasured();
   const std::string_view base = codec.choice.codec->info().name;
-  const CodecProfile* nearest = &profiled(options, kUnmeasured).front();
-  for (const CodecProfile& each : profiled(options, profile)) {
+  const CodecProfile* nearest = &kUnmeasured.of(options.space).codecs.front();
+  for (const CodecProfile& each : profile.of(options.space).codecs) {
     if (each.codec == codec.name) return each;
     if (each.codec.substr(0, each.codec.find(':')) == base) nearest = &each;
   }
@@ -300,10 +296,13 @@ double seconds_to_look(const Task& task, const CollectiveOptions& options, const
   const double values = static_cast<double>(task.count) / (has_all ? 1 : std::max(task.ranks, 1));
   const double value_bytes = static_cast<double>(size_of(task.dtype));
   const double chunk = std::min(values, 4096.0) * value_bytes;
-  double seconds = values * value_bytes * profile.copy_seconds_per_byte;  // for the largest magnitude
+  CollectiveOptions sampling = options;
+  sampling.space = Space::host;  // where the sample is compressed
+  double seconds =
+      values * value_bytes * profile.of(options.space).copy_seconds_per_byte;  // for the largest magnitude
   for (const CodecInQuestion& codec : in_question(options, profile))
     seconds += static_cast<double>(sampled_chunks(static_cast<std::uint64_t>(values))) *
-               speeds_of(codec, options, profile).encode.seconds(chunk);
+               speeds_of(codec, sampling, profile).encode.seconds(chunk);
   return seconds;
 }
 

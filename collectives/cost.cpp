@@ -103,15 +103,15 @@ void run(const Task& task, Algorithm algorithm, const Network& network, double b
 
 // Uncompressed to chunks within every node, S/P each in a ring of nodes that share the links of all P ranks,
 // and back: 2(P-1)a_i + 2(P-1)/P S b_i + (P-1)/P S g + T(N/P, S/P)
-Cost two_level(const Task& task, const Approach& approach, const Profile& profile) {
+Cost two_level(const Task& task, const Approach& approach, const Abilities& able) {
   const int per_node = task.ranks_per_node, nodes = task.ranks / per_node;
-  const Link near = link_of(profile.inside);
-  Link far = link_of(profile.between);
+  const Link near = link_of(able.inside);
+  Link far = link_of(able.between);
   far.seconds_per_byte *= per_node;
   Approach plain = approach;
   plain.scheme = Scheme::plain;
   plain.codec = nullptr;
-  Model inside(task, plain, profile), between(task, approach, profile);
+  Model inside(task, plain, able), between(task, approach, able);
   Formulas node(inside, Network(per_node, per_node, near, near), bytes_of(task));
   node.ring_reduce_scatter(true);
   node.ring_allgather(0);
@@ -120,11 +120,11 @@ Cost two_level(const Task& task, const Approach& approach, const Profile& profil
   return inside.cost();
 }
 
-Cost own_cost(const Task& task, const Approach& approach, const Profile& profile) {
-  if (task.ranks <= 1) return {profile.copy_seconds_per_byte * bytes_of(task), 0};
-  if (approach.algorithm == Algorithm::two_level) return two_level(task, approach, profile);
-  const Network network(task.ranks, task.ranks_per_node, link_of(profile.inside), link_of(profile.between));
-  Model model(task, approach, profile);
+Cost own_cost(const Task& task, const Approach& approach, const Abilities& able) {
+  if (task.ranks <= 1) return {able.copy_seconds_per_byte * bytes_of(task), 0};
+  if (approach.algorithm == Algorithm::two_level) return two_level(task, approach, able);
+  const Network network(task.ranks, task.ranks_per_node, link_of(able.inside), link_of(able.between));
+  Model model(task, approach, able);
   run(task, approach.algorithm, network, bytes_of(task), model);
   return model.cost();
 }
@@ -132,11 +132,11 @@ Cost own_cost(const Task& task, const Approach& approach, const Profile& profile
 // ---- The transport's own
 
 // The best of the uncompressed algorithms, without what our messages and calls cost.
-Cost bare_cost(const Task& task, const Profile& profile) {
-  Profile bare;
-  bare.inside = profile.inside;
-  bare.between = profile.between;
-  bare.reduce_seconds_per_byte = profile.reduce_seconds_per_byte;
+Cost bare_cost(const Task& task, const Abilities& able) {
+  Abilities bare;
+  bare.inside = able.inside;
+  bare.between = able.between;
+  bare.reduce_seconds_per_byte = able.reduce_seconds_per_byte;
   Cost best{-1, 0};
   for (const Algorithm algorithm : {Algorithm::ring, Algorithm::recursive_doubling, Algorithm::rabenseifner,
                                     Algorithm::direct, Algorithm::binomial, Algorithm::bruck}) {
@@ -150,13 +150,13 @@ Cost bare_cost(const Task& task, const Profile& profile) {
   return best;
 }
 
-const NativeProfile* measured_native(const Task& task, const Profile& profile) {
+const NativeProfile* measured_native(const Task& task, const Abilities& able) {
   const NativeProfile* nearest = nullptr;
   const auto distance = [&](const NativeProfile& native) {
     const double a = native.ranks, b = task.ranks;
     return std::max(a, b) / std::min(a, b);
   };
-  for (const NativeProfile& native : profile.natives)
+  for (const NativeProfile& native : able.natives)
     if (native.collective == task.collective && native.ranks > 0 &&
         (nearest == nullptr || distance(native) < distance(*nearest)))
       nearest = &native;
@@ -164,9 +164,9 @@ const NativeProfile* measured_native(const Task& task, const Profile& profile) {
 }
 
 // Measured; for another number of ranks, as much more or less as the formulas say.
-Cost native_cost(const Task& task, const Profile& profile) {
-  Cost cost = bare_cost(task, profile);
-  const NativeProfile* const native = measured_native(task, profile);
+Cost native_cost(const Task& task, const Abilities& able) {
+  Cost cost = bare_cost(task, able);
+  const NativeProfile* const native = measured_native(task, able);
   if (native == nullptr) return cost;
   const double measured = native->curve.seconds(bytes_of(task));
   if (native->ranks == task.ranks) {
@@ -175,7 +175,7 @@ Cost native_cost(const Task& task, const Profile& profile) {
   }
   Task same = task;
   same.ranks = native->ranks;
-  const double expected = bare_cost(same, profile).seconds;
+  const double expected = bare_cost(same, able).seconds;
   cost.seconds = expected > 0 ? measured * (cost.seconds / expected) : measured;
   return cost;
 }
@@ -197,9 +197,10 @@ double values_of_a_part(const Task& task, Algorithm algorithm) {
 }
 
 Cost expected_cost(const Task& task, const Approach& approach, const Profile& profile) {
-  if (approach.algorithm == Algorithm::native) return native_cost(task, profile);
-  Cost cost = own_cost(task, approach, profile);
-  cost.seconds += profile.call_seconds;
+  const Abilities& able = profile.of(task.on_device ? Space::device : Space::host);
+  if (approach.algorithm == Algorithm::native) return native_cost(task, able);
+  Cost cost = own_cost(task, approach, able);
+  cost.seconds += able.call_seconds;
   return cost;
 }
 

@@ -64,8 +64,8 @@ double grown(double bits, double growth) {
 
 }  // namespace
 
-Model::Model(const Task& task, const Approach& approach, const Profile& profile)
-    : profile_(profile),
+Model::Model(const Task& task, const Approach& approach, const Abilities& able)
+    : able_(able),
       codec_(approach.codec),
       steps_(steps_of(approach.scheme, task.op)),
       value_bytes_(static_cast<double>(size_of(task.dtype))),
@@ -90,8 +90,8 @@ double Model::seconds(double bytes, const Work& work) const {
   add(work.combine, &CodecProfile::combine);
   add(work.accumulate, &CodecProfile::accumulate);
   if (threads_ > 1) coding /= std::clamp(piece / (kChunk * value_bytes_), 1.0, static_cast<double>(threads_));
-  return pieces * coding + bytes * (work.reduce * profile_.reduce_seconds_per_byte +
-                                    work.copy * profile_.copy_seconds_per_byte);
+  return pieces * coding + bytes * (work.reduce * able_.reduce_seconds_per_byte +
+                                    work.copy * able_.copy_seconds_per_byte);
 }
 
 double Model::sent_bytes(double raw, double growth) const {
@@ -105,8 +105,8 @@ void Model::round(const Round& round) {
   const double pieces = std::max(std::ceil(bytes / piece_), 1.0), piece = bytes / pieces;
   const double sent = static_cast<double>(Frame::kBytes) + sent_bytes(piece, round.growth);
   const double wire = sent * round.link.seconds_per_byte;
-  const double brief = profile_.message_seconds;
-  const double message = sent < kLongMessage ? brief : std::max(brief, profile_.long_message_seconds);
+  const double brief = able_.message_seconds;
+  const double message = sent < kLongMessage ? brief : std::max(brief, able_.long_message_seconds);
   const double chain = seconds(piece, round.chain) + 2 * message;
   const double all = round.messages * pieces;
   const double work = all * (chain + seconds(piece, round.side));

@@ -90,7 +90,7 @@ class Network {
 // Adds up rounds.
 class Model {
  public:
-  Model(const Task& task, const Approach& approach, const Profile& profile);
+  Model(const Task& task, const Approach& approach, const Abilities& able);
 
   const Steps& steps() const { return steps_; }
   Cost cost() const { return cost_; }
@@ -129,7 +129,7 @@ class Model {
   double seconds(double bytes, const Work& work) const;
   double sent_bytes(double raw, double growth) const;
 
-  const Profile& profile_;
+  const Abilities& able_;
   const CodecProfile* codec_;
   Steps steps_;
   double value_bytes_, bits_, piece_;  // bits: of a value on the wire

@@ -52,6 +52,18 @@ Json json_of(const std::vector<T>& list) {
   return array;
 }
 
+Json json_of(const Abilities& able) {
+  return {{"inside", json_of(able.inside)},
+          {"between", json_of(able.between)},
+          {"reduce_seconds_per_byte", able.reduce_seconds_per_byte},
+          {"copy_seconds_per_byte", able.copy_seconds_per_byte},
+          {"call_seconds", able.call_seconds},
+          {"message_seconds", able.message_seconds},
+          {"long_message_seconds", able.long_message_seconds},
+          {"codecs", json_of(able.codecs)},
+          {"natives", json_of(able.natives)}};
+}
+
 // ---- Reading
 
 Status wrong(const std::string& key, const std::string& need) {
@@ -59,14 +71,22 @@ Status wrong(const std::string& key, const std::string& need) {
                 fmt::format("profile, {}: {}; correct it or run homz tune again", key, need));
 }
 
+using Keys = std::initializer_list<std::string_view>;
+const Keys kAbilities = {"inside",        "between",         "reduce_seconds_per_byte", "copy_seconds_per_byte",
+                             "call_seconds",  "message_seconds", "long_message_seconds",    "codecs",
+                             "natives"};
+
 // An object of the text, by its path in it, that has just the keys that are taken from it.
 class Reader {
  public:
-  static Result<Reader> of(const Json& json, std::string path, std::initializer_list<std::string_view> keys) {
+  static Result<Reader> of(const Json& json, std::string path, Keys keys, Keys more = {}) {
+    const auto is_in = [](Keys list, std::string_view key) {
+      return std::find(list.begin(), list.end(), key) != list.end();
+    };
     const std::string name = path.empty() ? "the text" : path;
     if (!json.is_object()) return wrong(name, "must be an object");
     for (const auto& item : json.items())
-      if (std::find(keys.begin(), keys.end(), item.key()) == keys.end())
+      if (!is_in(keys, item.key()) && !is_in(more, item.key()))
         return wrong(path.empty() ? item.key() : path + "." + item.key(), "is an unknown key");
     return Reader(json, std::move(path));
   }
@@ -75,6 +95,7 @@ class Reader {
     return path_.empty() ? std::string(key) : fmt::format("{}.{}", path_, key);
   }
 
+  bool has(std::string_view key) const { return json_.contains(std::string(key)); }
   Result<const Json*> find(std::string_view key) const {
     const auto found = json_.find(std::string(key));
     if (found == json_.end()) return wrong(path(key), "is missing");
@@ -179,34 +200,36 @@ Status read_list(const Reader& reader, std::string_view key, std::vector<T>& lis
   return Status();
 }
 
+Status read(const Reader& reader, Abilities& able) {
+  HOMZ_ASSIGN(const Json* const inside, reader.find("inside"));
+  HOMZ_ASSIGN(const Json* const between, reader.find("between"));
+  HOMZ_TRY(read(*inside, reader.path("inside"), able.inside));
+  HOMZ_TRY(read(*between, reader.path("between"), able.between));
+  HOMZ_ASSIGN(able.reduce_seconds_per_byte, reader.number("reduce_seconds_per_byte"));
+  HOMZ_ASSIGN(able.copy_seconds_per_byte, reader.number("copy_seconds_per_byte"));
+  HOMZ_ASSIGN(able.call_seconds, reader.number("call_seconds"));
+  HOMZ_ASSIGN(able.message_seconds, reader.number("message_seconds"));
+  able.long_message_seconds = able.message_seconds;
+  if (reader.has("long_message_seconds")) {
+    HOMZ_ASSIGN(able.long_message_seconds, reader.number("long_message_seconds"));
+  }
+  HOMZ_TRY(read_list(reader, "codecs", able.codecs));
+  return read_list(reader, "natives", able.natives);
+}
+
+// Profiles of machines without GPUs do not tell of them.
 Result<Profile> read_profile(const Json& json) {
-  HOMZ_ASSIGN(const Reader reader,
-              Reader::of(json, "",
-                         {"format", "machine", "inside", "between", "reduce_seconds_per_byte",
-                          "copy_seconds_per_byte", "call_seconds", "message_seconds", "long_message_seconds",
-                          "codecs", "gpu_codecs", "natives"}));
+  HOMZ_ASSIGN(const Reader reader, Reader::of(json, "", kAbilities, {"format", "machine", "gpu"}));
   HOMZ_TRY(reader.integer("format", kFormat, kFormat).status());
   Profile profile;
   HOMZ_ASSIGN(profile.machine, reader.text("machine"));
-  HOMZ_ASSIGN(const Json* const inside, reader.find("inside"));
-  HOMZ_ASSIGN(const Json* const between, reader.find("between"));
-  HOMZ_TRY(read(*inside, "inside", profile.inside));
-  HOMZ_TRY(read(*between, "between", profile.between));
-  HOMZ_ASSIGN(profile.reduce_seconds_per_byte, reader.number("reduce_seconds_per_byte"));
-  HOMZ_ASSIGN(profile.copy_seconds_per_byte, reader.number("copy_seconds_per_byte"));
-  HOMZ_ASSIGN(profile.call_seconds, reader.number("call_seconds"));
-  HOMZ_ASSIGN(profile.message_seconds, reader.number("message_seconds"));
-  profile.long_message_seconds = profile.message_seconds;
-  if (json.contains("long_message_seconds")) {
-    HOMZ_ASSIGN(profile.long_message_seconds, reader.number("long_message_seconds"));
-  }
-  HOMZ_TRY(read_list(reader, "codecs", profile.codecs));
-  HOMZ_TRY(read_list(reader, "natives", profile.natives));
-  profile.gpu_codecs = Profile::unmeasured().gpu_codecs;
-  if (json.contains("gpu_codecs")) {
-    profile.gpu_codecs.clear();
-    HOMZ_TRY(read_list(reader, "gpu_codecs", profile.gpu_codecs));
-  }
+  HOMZ_TRY(read(reader, profile));
+  profile.gpu = Profile::unmeasured().gpu;
+  if (!reader.has("gpu")) return profile;
+  HOMZ_ASSIGN(const Json* const gpu, reader.find("gpu"));
+  HOMZ_ASSIGN(const Reader of_gpu, Reader::of(*gpu, "gpu", kAbilities));
+  profile.gpu = Abilities{};
+  HOMZ_TRY(read(of_gpu, profile.gpu));
   return profile;
 }
 
@@ -245,7 +268,12 @@ Profile Profile::unmeasured() {
     constexpr double kCall = 5e-5, kLeast = 16384, kMost = 64 << 20;
     return Curve{{{kLeast, kCall + kLeast / bytes_per_second}, {kMost, kCall + kMost / bytes_per_second}}};
   };
-  profile.gpu_codecs.push_back({"homcomp", on_gpu(5e10), on_gpu(5e10), on_gpu(5e10), on_gpu(4e10)});
+  profile.gpu.inside = {2e-5, 1 / 20e9, 32768};  // through memory of the host
+  profile.gpu.between = {3e-5, 1 / 12.5e9, 32768};
+  profile.gpu.reduce_seconds_per_byte = profile.gpu.copy_seconds_per_byte = 1 / 500e9;
+  profile.gpu.call_seconds = 5e-5;
+  profile.gpu.message_seconds = profile.gpu.long_message_seconds = 5e-6;
+  profile.gpu.codecs.push_back({"homcomp", on_gpu(5e10), on_gpu(5e10), on_gpu(5e10), on_gpu(4e10)});
   return profile;
 }
 
@@ -258,18 +286,9 @@ Result<Profile> parse_profile(std::string_view text) {
 }
 
 std::string to_json(const Profile& profile) {
-  const Json json = {{"format", kFormat},
-                     {"machine", profile.machine},
-                     {"inside", json_of(profile.inside)},
-                     {"between", json_of(profile.between)},
-                     {"reduce_seconds_per_byte", profile.reduce_seconds_per_byte},
-                     {"copy_seconds_per_byte", profile.copy_seconds_per_byte},
-                     {"call_seconds", profile.call_seconds},
-                     {"message_seconds", profile.message_seconds},
-                     {"long_message_seconds", profile.long_message_seconds},
-                     {"codecs", json_of(profile.codecs)},
-                     {"gpu_codecs", json_of(profile.gpu_codecs)},
-                     {"natives", json_of(profile.natives)}};
+  Json json = {{"format", kFormat}, {"machine", profile.machine}};
+  json.update(json_of(static_cast<const Abilities&>(profile)));
+  json["gpu"] = json_of(profile.gpu);
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
 }
 

@@ -47,8 +47,8 @@ struct NativeProfile {
 
 inline constexpr double kLongMessage = 8192;
 
-struct Profile {
-  std::string machine;                 // free text
+// What calls take whose values are on the host, or on GPUs.
+struct Abilities {
   LinkProfile inside;                  // a node
   LinkProfile between;                 // nodes; the ranks of a node share it
   double reduce_seconds_per_byte = 0;  // of adding raw values
@@ -57,8 +57,16 @@ struct Profile {
   double message_seconds = 0;       // a processor's time for one message, sent or received, beside its bytes
   double long_message_seconds = 0;  // of kLongMessage bytes or more: MPI handles them in another way
   std::vector<CodecProfile> codecs;
-  std::vector<CodecProfile> gpu_codecs;  // of values on a GPU, the copies of payloads included
   std::vector<NativeProfile> natives;
+  friend bool operator==(const Abilities&, const Abilities&) = default;
+};
+
+// The host's, and those of GPUs, which tell what is enqueued, one piece behind the other.
+struct Profile : Abilities {
+  std::string machine;  // free text
+  Abilities gpu;
+
+  const Abilities& of(Space space) const { return space == Space::device ? gpu : *this; }
 
   // Where nothing was measured: fast links and slow codecs, so that nothing is compressed unless somebody
   // asks for it or has measured that it pays.

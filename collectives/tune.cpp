@@ -81,24 +81,24 @@ double long_message_seconds(const Probe& probe, int ranks, Profile profile, doub
 // ---- Agreement on what every rank has measured
 
 template <class F>
-void each_number(Profile& profile, F&& f) {
-  f(profile.reduce_seconds_per_byte);
-  f(profile.copy_seconds_per_byte);
-  for (CodecProfile& codec : profile.codecs)
+void each_number(Abilities& able, F&& f) {
+  f(able.reduce_seconds_per_byte);
+  f(able.copy_seconds_per_byte);
+  for (CodecProfile& codec : able.codecs)
     for (Curve* curve : {&codec.encode, &codec.decode, &codec.combine, &codec.accumulate})
       for (Curve::Point& point : curve->points) f(point.seconds);
 }
 
-Status take_slowest(Party& party, Profile& profile) {
+}  // namespace
+
+Status take_slowest(Party& party, Abilities& able) {
   std::vector<double> numbers;
-  each_number(profile, [&](double& number) { numbers.push_back(number); });
+  each_number(able, [&](double& number) { numbers.push_back(number); });
   HOMZ_TRY(party.slowest(numbers));
   std::size_t next = 0;
-  each_number(profile, [&](double& number) { number = numbers[next++]; });
+  each_number(able, [&](double& number) { number = numbers[next++]; });
   return Status();
 }
-
-}  // namespace
 
 // With many pieces, a call takes the time of its messages; with one, that of its rounds and of the call. In
 // rounds of all ranks a message may take longer than between two ranks alone; and where ranks share cores,
@@ -154,6 +154,7 @@ Result<Profile> tune(Transport& transport, const TuneOptions& options) {
     HOMZ_TRY(tune_links(transport, options, profile));
     HOMZ_TRY(tune_calls(transport, options, profile));
     HOMZ_TRY(tune_natives(transport, options, profile));
+    HOMZ_TRY(tune_gpus(transport, options, profile));
     return profile;
   });
 }

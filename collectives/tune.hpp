@@ -32,5 +32,8 @@ Status tune_links(Transport& transport, const TuneOptions& options, Profile& pro
 Status tune_calls(Transport& transport, const TuneOptions& options, Profile& profile);
 // The collectives that the transport has, from 4 bytes on.
 Status tune_natives(Transport& transport, const TuneOptions& options, Profile& profile);
+// All that is asked of GPUs, if each rank has one, its current: codecs, links, the transport's collectives,
+// and what a call takes besides. After tune_links().
+Status tune_gpus(Transport& transport, const TuneOptions& options, Profile& profile);
 
 }  // namespace homz

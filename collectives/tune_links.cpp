@@ -4,6 +4,7 @@
 #include "collectives/tune.hpp"
 #include "collectives/tune_party.hpp"
 #include "core/buffer.hpp"
+#include "core/gpu/gpu.hpp"
 
 namespace homz {
 namespace {
@@ -123,7 +124,7 @@ struct NativeCall {
   Bytes out;
 };
 
-NativeCall native_call(Collective collective, std::uint64_t bytes, int ranks, Buffer& in, Buffer& out) {
+NativeCall native_call(Collective collective, std::uint64_t bytes, int ranks, Bytes in, Bytes out) {
   const auto n = static_cast<std::uint64_t>(ranks);
   const bool by_rank = collective != Collective::allreduce && collective != Collective::reduce &&
                        collective != Collective::bcast;
@@ -131,8 +132,7 @@ NativeCall native_call(Collective collective, std::uint64_t bytes, int ranks, Bu
   const std::uint64_t each = 4 * count, whole = by_rank ? n * each : each;
   const bool from_one = collective == Collective::allgather || collective == Collective::gather;
   const bool to_one = collective == Collective::reduce_scatter || collective == Collective::scatter;
-  NativeCall call{collective, count, in.bytes().first(from_one ? each : whole),
-                  out.bytes().first(to_one ? each : whole)};
+  NativeCall call{collective, count, in.first(from_one ? each : whole), out.first(to_one ? each : whole)};
   if (collective == Collective::bcast) call.in = call.out;
   return call;
 }
@@ -142,10 +142,11 @@ std::uint64_t whole_bytes(const NativeCall& call) {
 }
 
 // Calls that all ranks wait for are timed in a row; others one by one, as the slowest rank sees them.
-Result<double> seconds_of_native(Party& party, const NativeCall& call, double budget) {
+Result<double> seconds_of_native(Party& party, const NativeCall& call, Exec exec, double budget) {
   const ReduceOp op = reduces(call.collective) ? ReduceOp::sum : ReduceOp::none;
-  const auto run = [&] {
-    return party.transport().native(call.collective, op, Dtype::f32, call.in, call.out, call.count, 0, host());
+  const auto run = [&]() -> Status {
+    HOMZ_TRY(party.transport().native(call.collective, op, Dtype::f32, call.in, call.out, call.count, 0, exec));
+    return exec.space == Space::device ? gpu::wait(exec.stream) : Status();
   };
   HOMZ_TRY(party.barrier());
   const Clock::time_point begin = Clock::now();
@@ -166,15 +167,15 @@ Result<double> seconds_of_native(Party& party, const NativeCall& call, double bu
   return seconds;
 }
 
-Result<Curve> measure_native(Party& party, Collective collective, const TuneOptions& options, Buffer& in,
-                             Buffer& out) {
+Result<Curve> measure_native(Party& party, Collective collective, const TuneOptions& options, Bytes in,
+                             Bytes out, Exec exec) {
   constexpr double kTooLong = 0.5;  // seconds; larger ones follow by the slope
   Curve curve;
   for (std::uint64_t bytes = 4; bytes <= options.most_native_bytes; bytes *= 4) {
     const NativeCall call = native_call(collective, bytes, party.size(), in, out);
     const auto whole = static_cast<double>(whole_bytes(call));
     if (!curve.points.empty() && whole <= curve.points.back().bytes) continue;
-    HOMZ_ASSIGN(const double seconds, seconds_of_native(party, call, options.seconds_each));
+    HOMZ_ASSIGN(const double seconds, seconds_of_native(party, call, exec, options.seconds_each));
     curve.points.push_back({whole, seconds});
     if (seconds > kTooLong) break;
   }
@@ -202,29 +203,42 @@ Status tune_links(Transport& transport, const TuneOptions& options, Profile& pro
   });
 }
 
+namespace {
+
+constexpr Collective kAll[] = {Collective::allreduce, Collective::reduce_scatter, Collective::reduce,
+                               Collective::allgather, Collective::bcast,          Collective::scatter,
+                               Collective::gather,    Collective::alltoall};
+
+}  // namespace
+
+std::uint64_t native_room(const Transport& transport, const TuneOptions& options) {
+  return std::max<std::uint64_t>(options.most_native_bytes, 4) +
+         4 * static_cast<std::uint64_t>(transport.size());
+}
+
+Status measure_natives(Transport& transport, const TuneOptions& options, Bytes in, Bytes out, Exec exec,
+                       std::vector<NativeProfile>& natives) {
+  natives.clear();
+  HOMZ_ASSIGN(auto own, group_of_all(transport));
+  Party party(*own);
+  for (const Collective collective : kAll) {
+    if (!transport.has_native(collective, 1, exec.space)) continue;
+    HOMZ_ASSIGN(Curve curve, measure_native(party, collective, options, in, out, exec));
+    if (!curve.points.empty()) natives.push_back({collective, transport.size(), std::move(curve)});
+  }
+  return Status();
+}
+
 Status tune_natives(Transport& transport, const TuneOptions& options, Profile& profile) {
   return no_throw([&]() -> Status {
-    constexpr Collective kAll[] = {Collective::allreduce, Collective::reduce_scatter, Collective::reduce,
-                                   Collective::allgather, Collective::bcast,          Collective::scatter,
-                                   Collective::gather,    Collective::alltoall};
     profile.natives.clear();
-    if (std::none_of(std::begin(kAll), std::end(kAll),
-                     [&](Collective c) { return transport.has_native(c, 1, Space::host); }))
+    if (std::ranges::none_of(kAll, [&](Collective c) { return transport.has_native(c, 1, Space::host); }))
       return Status();
-    HOMZ_ASSIGN(auto own, group_of_all(transport));
-    Party party(*own);
-    const std::uint64_t room = std::max<std::uint64_t>(options.most_native_bytes, 4) +
-                               4 * static_cast<std::uint64_t>(transport.size());
-    HOMZ_ASSIGN(Buffer in, Buffer::make(room));
-    HOMZ_ASSIGN(Buffer out, Buffer::make(room));
+    HOMZ_ASSIGN(Buffer in, Buffer::make(native_room(transport, options)));
+    HOMZ_ASSIGN(Buffer out, Buffer::make(native_room(transport, options)));
     std::fill(in.bytes().begin(), in.bytes().end(), std::byte{});
     std::fill(out.bytes().begin(), out.bytes().end(), std::byte{});
-    for (const Collective collective : kAll) {
-      if (!transport.has_native(collective, 1, Space::host)) continue;
-      HOMZ_ASSIGN(Curve curve, measure_native(party, collective, options, in, out));
-      if (!curve.points.empty()) profile.natives.push_back({collective, transport.size(), std::move(curve)});
-    }
-    return Status();
+    return measure_natives(transport, options, in.bytes(), out.bytes(), host(), profile.natives);
   });
 }
 

@@ -61,6 +61,13 @@ Status Party::move(int peer, ConstBytes out, Bytes in, std::uint64_t segment) {
   return outstanding.wait();
 }
 
+Status Party::exchange_on_gpus(int peer, ConstBytes out, Bytes in) {
+  Outstanding outstanding(transport_, 2);
+  HOMZ_TRY(transport_.receive_device(in, peer, kTag, outstanding.next()));
+  HOMZ_TRY(transport_.send_device(out, nullptr, peer, kTag, outstanding.next()));
+  return outstanding.wait();
+}
+
 Status Party::barrier() {
   double nothing = 0;
   return slowest({&nothing, 1});

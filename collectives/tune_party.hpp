@@ -6,8 +6,8 @@
 #include <memory>
 #include <vector>
 
-#include "collectives/profile.hpp"
-#include "collectives/transport.hpp"
+#include "collectives/block.hpp"
+#include "collectives/tune.hpp"
 
 namespace homz {
 
@@ -62,6 +62,8 @@ class Party {
 
   Status send(ConstBytes bytes, int to) { return move(to, bytes, {}, bytes.size()); }
   Status receive(Bytes bytes, int from) { return move(from, {}, bytes, bytes.size()); }
+  // Both ways at once, from GPU to GPU.
+  Status exchange_on_gpus(int peer, ConstBytes out, Bytes in);
   // Both ways at once, in segments that are all on their way together. The peer does the same.
   Status exchange(int peer, ConstBytes out, Bytes in, std::uint64_t segment) {
     return move(peer, out, in, segment);
@@ -76,5 +78,17 @@ class Party {
 
   Transport& transport_;
 };
+
+// Each number of the profile that ranks measure alone: the slowest counts.
+Status take_slowest(Party& party, Abilities& able);
+
+// Curves of the codecs of the options, on a GPU whose messages have that home.
+Status tune_gpu_codecs(Home home, const TuneOptions& options, Abilities& able);
+
+// Bytes of the buffers of measure_natives().
+std::uint64_t native_room(const Transport& transport, const TuneOptions& options);
+// The collectives that the transport has for such values; filled with what adds up to no infinity.
+Status measure_natives(Transport& transport, const TuneOptions& options, Bytes in, Bytes out, Exec exec,
+                       std::vector<NativeProfile>& natives);
 
 }  // namespace homz

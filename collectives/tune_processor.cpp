@@ -1,14 +1,13 @@
 // What a processor does alone: codecs, copying, adding.
 #include <cmath>
-#include <cstring>
 
 #include "codecs/builtin.hpp"
 #include "collectives/block.hpp"
 #include "collectives/coder.hpp"
-#include "collectives/operate.hpp"
 #include "collectives/tune.hpp"
 #include "collectives/tune_party.hpp"
 #include "core/fp_environment.hpp"
+#include "core/gpu/gpu.hpp"
 #include "homomorphic/codec_arithmetic.hpp"
 
 namespace homz {
@@ -75,11 +74,13 @@ Status measure_piece(Processor& processor, BlockPool& pool, const CodecChoice& c
   const Bytes out = decoded.bytes;
 
   const auto measure = [&](Curve& curve, auto&& work) -> Status {
+    // On a GPU one is enqueued behind the other, as in a call.
+    const int at_once = processor.space() == Space::device ? 8 : 1;
     HOMZ_ASSIGN(const double seconds, typical_seconds(budget, [&]() -> Status {
-                  HOMZ_TRY(work());
+                  for (int i = 0; i < at_once; ++i) HOMZ_TRY(work());
                   return coder.settle();
                 }));
-    curve.points.push_back({static_cast<double>(bytes), seconds});
+    curve.points.push_back({static_cast<double>(bytes), seconds / at_once});
     return Status();
   };
   HOMZ_TRY(measure(profile.encode, [&] { return coder.encode(pieces.next()).status(); }));
@@ -112,42 +113,54 @@ Status measure_codecs(Processor& processor, BlockPool& pool, ConstBytes values,
 }
 
 // Also of use: what a byte takes from memory to memory.
-Status measure_memory(ConstBytes values, double budget, Profile& profile) {
-  const std::uint64_t count = kPieces[2], bytes = 4 * count;
+Status measure_memory(Processor& processor, ConstBytes values, std::uint64_t count, double budget,
+                      Abilities& able) {
+  const std::uint64_t bytes = 4 * count;
   Pieces pieces(values, count);
-  std::vector<float> to(count);
-  const Bytes out = std::as_writable_bytes(std::span(to));
-  HOMZ_ASSIGN(const double copying, typical_seconds(budget, [&] {
-                const ConstBytes from = pieces.next();
-                std::memcpy(out.data(), from.data(), from.size());
-                return Status();
+  HOMZ_ASSIGN(const Values to, processor.room(bytes));
+  HOMZ_TRY(processor.zero(to.bytes));
+  HOMZ_ASSIGN(const double copying, typical_seconds(budget, [&]() -> Status {
+                HOMZ_TRY(processor.copy(pieces.next(), to.bytes));
+                return processor.settle();
               }));
-  HOMZ_ASSIGN(const double adding, typical_seconds(budget, [&] {
-                operate(ReduceOp::sum, Dtype::f32, pieces.next(), out, out);
-                return Status();
+  HOMZ_ASSIGN(const double adding, typical_seconds(budget, [&]() -> Status {
+                HOMZ_TRY(processor.operate(ReduceOp::sum, Dtype::f32, pieces.next(), to.bytes, to.bytes));
+                return processor.settle();
               }));
-  profile.copy_seconds_per_byte = copying / static_cast<double>(bytes);
-  profile.reduce_seconds_per_byte = adding / static_cast<double>(bytes);
+  able.copy_seconds_per_byte = copying / static_cast<double>(bytes);
+  able.reduce_seconds_per_byte = adding / static_cast<double>(bytes);
   return Status();
+}
+
+TuneOptions with_codecs(TuneOptions options) {
+  if (options.codecs.empty()) options.codecs.emplace_back(kDefaultCodec);
+  return options;
 }
 
 }  // namespace
 
+Status tune_gpu_codecs(Home home, const TuneOptions& given, Abilities& able) {
+  const TuneOptions options = with_codecs(given);
+  BlockPool pool;
+  const std::vector<float> made = smooth_values();
+  const ConstBytes values = std::as_bytes(std::span(made));
+  HOMZ_ASSIGN(const auto gpu, gpu_processor(home));
+  HOMZ_ASSIGN(const Values there, gpu->room(values.size()));
+  HOMZ_TRY(gpu->copy(values, there.bytes));
+  HOMZ_TRY(measure_memory(*gpu, there.bytes, kValues, options.seconds_each, able));
+  return measure_codecs(*gpu, pool, there.bytes, kPiecesOnGpu, options, able.codecs);
+}
+
 Status tune_processor(const TuneOptions& given, Profile& profile) {
   return enter([&]() -> Status {
-    TuneOptions options = given;
-    if (options.codecs.empty()) options.codecs.emplace_back(kDefaultCodec);
+    const TuneOptions options = with_codecs(given);
     const std::vector<float> made = smooth_values();
     const ConstBytes values = std::as_bytes(std::span(made));
-    HOMZ_TRY(measure_memory(values, options.seconds_each, profile));
     BlockPool pool;
-    const auto on_host = host_processor();
-    HOMZ_TRY(measure_codecs(*on_host, pool, values, kPieces, options, profile.codecs));
-    const auto on_gpu = gpu_processor(Home::pinned);
-    if (!on_gpu.ok()) return Status();
-    HOMZ_ASSIGN(const Values there, (*on_gpu)->room(values.size()));
-    HOMZ_TRY((*on_gpu)->copy(values, there.bytes));
-    return measure_codecs(**on_gpu, pool, there.bytes, kPiecesOnGpu, options, profile.gpu_codecs);
+    const auto processor = host_processor();
+    HOMZ_TRY(measure_memory(*processor, values, kPieces[2], options.seconds_each, profile));
+    HOMZ_TRY(measure_codecs(*processor, pool, values, kPieces, options, profile.codecs));
+    return gpu::ready().ok() ? tune_gpu_codecs(Home::pinned, options, profile.gpu) : Status();
   });
 }
 

@@ -1,4 +1,4 @@
-// What the command lines of homz-mpi-bench and homz-mpi-sim share.
+// What the command lines of homz-mpi-bench, homz-gpu-bench and homz-mpi-sim share.
 #pragma once
 
 #include <optional>

@@ -17,34 +17,6 @@ using Json = nlohmann::ordered_json;
 
 constexpr int kUsage = 2, kFailed = 1, kBroken = 3;  // 3: a bound or the identity of results
 
-Json json_of(const Settings& settings, const Point& point) {
-  return Json{
-      {"collective", to_string(settings.collective)},
-      {"size_bytes", point.size_bytes},
-      {"asked", fmt::format("{}, {}", to_string(point.asked_scheme), to_string(point.asked_algorithm))},
-      {"ranks", point.ranks},
-      {"scheme", to_string(point.report.scheme)},
-      {"algorithm", to_string(point.report.algorithm)},
-      {"codec", point.report.codec},
-      {"seconds", point.seconds},
-      {"least_seconds", point.least_seconds},
-      {"most_seconds", point.most_seconds},
-      {"plain_seconds", point.plain_seconds},
-      {"plain_algorithm", point.plain},
-      {"algbw_gbps", point.algbw_gbps},
-      {"busbw_gbps", point.busbw_gbps},
-      {"wire_bytes_per_rank", point.wire_bytes_per_rank},
-      {"ratio", point.ratio},
-      {"max_error", point.max_error},
-      {"bound", point.bound},
-      {"identical", point.identical},
-      {"encode_seconds", point.report.encode_seconds},
-      {"combine_seconds", point.report.combine_seconds},
-      {"decode_seconds", point.report.decode_seconds},
-      {"wait_seconds", point.report.wait_seconds},
-      {"reason", point.report.reason}};
-}
-
 void print_head(const Settings& settings, int ranks) {
   fmt::print("# homz {}, {} ranks, {} of {}, data {}\n", to_string(settings.collective), ranks,
              to_string(settings.op), to_string(settings.dtype), settings.data);
@@ -94,7 +66,7 @@ Result<int> run(const Settings& settings, int rank) {
     HOMZ_ASSIGN(const std::vector<Point> points, measure(communicator, *plain, settings, size));
     for (const Point& point : points) {
       is_sound &= point.identical && point.keeps_bound();
-      if (speaks && settings.json) results.push_back(json_of(settings, point));
+      if (speaks && settings.json) results.push_back(bench::json_of(settings.collective, point));
       if (speaks && !settings.json) print_row(point);
     }
   }

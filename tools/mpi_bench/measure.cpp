@@ -7,8 +7,8 @@
 #include <optional>
 #include <thread>
 
-#include "collectives/choose.hpp"
-#include "tools/mpi_bench/rank_data.hpp"
+#include "tools/bench/calls.hpp"
+#include "tools/bench/rank_data.hpp"
 #include "tools/mpi_bench/reference.hpp"
 
 namespace homz::mpi_bench {
@@ -21,48 +21,11 @@ struct Trial {
   CallReport report;
 };
 
-double busbw_factor(Collective collective, int ranks) {
-  const double n = ranks;
-  switch (collective) {
-    case Collective::allreduce:
-      return 2 * (n - 1) / n;
-    case Collective::bcast:
-    case Collective::reduce:
-      return 1;
-    default:
-      return (n - 1) / n;
-  }
-}
-
-Status call(Communicator& communicator, const Settings& settings, Buffers& buffers,
-            const CollectiveOptions& options) {
-  const ConstBytes in = buffers.in;
-  const Bytes out = buffers.out;
-  switch (settings.collective) {
-    case Collective::allreduce:
-      return communicator.allreduce(in, out, settings.dtype, settings.op, options);
-    case Collective::reduce_scatter:
-      return communicator.reduce_scatter_block(in, out, settings.dtype, settings.op, options);
-    case Collective::reduce:
-      return communicator.reduce(in, out, settings.dtype, settings.op, 0, options);
-    case Collective::allgather:
-      return communicator.allgather(in, out, settings.dtype, options);
-    case Collective::bcast:
-      return communicator.bcast(out, settings.dtype, 0, options);
-    case Collective::scatter:
-      return communicator.scatter(in, out, settings.dtype, 0, options);
-    case Collective::gather:
-      return communicator.gather(in, out, settings.dtype, 0, options);
-    default:
-      return communicator.alltoall(in, out, settings.dtype, options);
-  }
-}
-
 Status call_native(Transport& transport, const Settings& settings, Buffers& buffers, CallReport& report) {
   report.algorithm = Algorithm::native;
   const ConstBytes in = settings.collective == Collective::bcast ? buffers.out : buffers.in;
-  return transport.native(settings.collective, settings.op, settings.dtype, in, buffers.out, buffers.count,
-                          0);
+  return transport.native(settings.collective, settings.op, settings.dtype, in, buffers.out, buffers.count, 0,
+                          host());
 }
 
 // Seconds until the last rank is done.
@@ -77,15 +40,10 @@ Result<double> time_once(Communicator& communicator, Transport& transport, const
   MPI_Barrier(MPI_COMM_WORLD);
   const double start = MPI_Wtime();
   HOMZ_TRY(is_mpi ? call_native(transport, settings, buffers, trial.report)
-                  : call(communicator, settings, buffers, options));
+                  : bench::call(communicator, settings, buffers.in, buffers.out, options));
   double own = MPI_Wtime() - start, most = 0;
   MPI_Allreduce(&own, &most, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
   return most;
-}
-
-double median(std::vector<double> values) {
-  std::ranges::sort(values);
-  return (values[values.size() / 2] + values[(values.size() - 1) / 2]) / 2;
 }
 
 double over_ranks(double own, MPI_Op op) {
@@ -94,29 +52,12 @@ double over_ranks(double own, MPI_Op op) {
   return all;
 }
 
-// Whether it can be run as asked for. MPI's own compress nothing, and need no scheme.
-bool can_be_tried(const Settings& settings, Algorithm algorithm, Scheme scheme, bool lossy, int ranks) {
-  if (algorithm == Algorithm::automatic) return true;
-  Task task{.collective = settings.collective, .op = settings.op, .dtype = settings.dtype, .ranks = ranks};
-  task.lossy = lossy;
-  task.has_native = true;
-  return can_run(algorithm, scheme == Scheme::automatic ? Scheme::plain : scheme, task);
-}
-
-// Of lists all that can be run; what is asked for alone tells itself that it cannot.
 std::vector<Trial> trials_of(const Settings& settings, double bound, int ranks) {
   std::vector<Trial> trials;
-  const bool is_list = settings.algorithms.size() * settings.schemes.size() > 1;
-  for (const Algorithm algorithm : settings.algorithms)
-    for (const Scheme scheme : settings.schemes) {
-      if (is_list && !can_be_tried(settings, algorithm, scheme, bound > 0, ranks)) continue;
-      Trial& trial = trials.emplace_back();
-      trial.options = settings.options;
-      trial.options.algorithm = algorithm;
-      // A range of 0 leaves nothing to lose.
-      trial.options.scheme = settings.bound && bound == 0 ? Scheme::plain : scheme;
-      trial.options.abs_error = scheme == Scheme::plain || algorithm == Algorithm::native ? 0 : bound;
-    }
+  Task task{.ranks = ranks};
+  task.has_native = true;
+  for (CollectiveOptions& options : bench::options_to_try(settings, bound, task))
+    trials.emplace_back().options = std::move(options);
   return trials;
 }
 
@@ -132,30 +73,14 @@ std::vector<Trial> plain_trials_of(const Settings& settings) {
   return trials;
 }
 
-// In units of the data; 0: nothing may be lost.
-double bound_of(const Settings& settings, double range) {
-  if (!settings.bound) return 0;
-  return settings.bound->mode == BoundMode::relative ? settings.bound->value * range : settings.bound->value;
-}
-
 Point point_of(const Settings& settings, const Trial& trial, std::uint64_t size, double bound) {
-  Point point;
-  point.size_bytes = size;
-  MPI_Comm_size(MPI_COMM_WORLD, &point.ranks);
-  point.report = trial.report;
-  point.asked_algorithm = trial.options.algorithm;
-  point.asked_scheme = trial.options.scheme;
-  point.seconds = median(trial.seconds);
-  point.least_seconds = std::ranges::min(trial.seconds);
-  point.most_seconds = std::ranges::max(trial.seconds);
-  point.algbw_gbps = static_cast<double>(size) / point.seconds / 1e9;
-  point.busbw_gbps = point.algbw_gbps * busbw_factor(settings.collective, point.ranks);
+  int ranks = 1;
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  Point point = bench::point_of(settings, size, ranks, trial.options, trial.report, trial.seconds, bound);
   point.wire_bytes_per_rank = over_ranks(static_cast<double>(trial.report.sent_bytes), MPI_MAX);
   const double raw = over_ranks(static_cast<double>(trial.report.raw_bytes), MPI_SUM);
   const double sent = over_ranks(static_cast<double>(trial.report.sent_bytes), MPI_SUM);
-  const bool is_mpi = trial.report.algorithm == Algorithm::native;  // what MPI sends, it does not tell
-  point.ratio = sent > 0 && raw > 0 && !is_mpi ? raw / sent : 1;
-  point.bound = trial.report.scheme == Scheme::plain ? 0 : bound;
+  point.ratio = bench::ratio_of(trial.report.algorithm, raw, sent);
   return point;
 }
 
@@ -164,13 +89,13 @@ Point point_of(const Settings& settings, const Trial& trial, std::uint64_t size,
 Result<std::vector<Point>> measure(Communicator& communicator, Transport& transport, const Settings& settings,
                                    std::uint64_t size) {
   Buffers buffers = make_buffers(settings, size);
-  HOMZ_TRY(fill(settings, communicator.rank(), buffers.in));
+  HOMZ_TRY(bench::fill({settings.data, settings.is_file, settings.dtype}, communicator.rank(), buffers.in));
   std::optional<Reference> reference;
   std::vector<Trial> trials, plain = plain_trials_of(settings);
   double bound = 0;
   if (!settings.only_plain) {
     HOMZ_ASSIGN(reference, Reference::make(transport, settings, buffers));
-    bound = bound_of(settings, reference->range());
+    bound = bench::bound_of(settings, reference->range());
     trials = trials_of(settings, bound, communicator.size());
   }
   std::vector<Point> points(trials.size());
@@ -193,9 +118,10 @@ Result<std::vector<Point>> measure(Communicator& communicator, Transport& transp
   }
   if (settings.only_plain)
     for (const Trial& trial : plain) points.push_back(point_of(settings, trial, size, 0));
-  const auto best = std::ranges::min_element(plain, {}, [](const Trial& p) { return median(p.seconds); });
+  const auto best =
+      std::ranges::min_element(plain, {}, [](const Trial& p) { return bench::median(p.seconds); });
   for (Point& point : points) {
-    point.plain_seconds = median(best->seconds);
+    point.plain_seconds = bench::median(best->seconds);
     point.plain = to_string(best->report.algorithm);
   }
   return points;

@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "core/checksum.hpp"
+#include "tools/bench/calls.hpp"
 
 namespace homz::mpi_bench {
 namespace {
@@ -73,7 +74,8 @@ Result<std::vector<Wide<T>>> moved(Transport& transport, const Settings& setting
   std::vector<std::byte> out = buffers.out;
   if (settings.collective == Collective::bcast) out = buffers.in;
   const ConstBytes in = settings.collective == Collective::bcast ? ConstBytes(out) : ConstBytes(buffers.in);
-  HOMZ_TRY(transport.native(settings.collective, settings.op, settings.dtype, in, out, buffers.count, 0));
+  HOMZ_TRY(
+      transport.native(settings.collective, settings.op, settings.dtype, in, out, buffers.count, 0, host()));
   std::vector<Wide<T>> values(out.size() / sizeof(T));
   for (std::uint64_t i = 0; i < values.size(); ++i) values[i] = value_at<T>(out, i);
   return values;
@@ -102,39 +104,12 @@ W error_of(W value, W wanted) {
 }  // namespace
 
 Buffers make_buffers(const Settings& settings, std::uint64_t size) {
-  const std::uint64_t value = size_of(settings.dtype), n = static_cast<std::uint64_t>(ranks());
-  const bool is_root = rank() == 0;
+  const bench::Extents extents =
+      bench::extents_of(settings.collective, settings.dtype, size, ranks(), rank() == 0);
   Buffers buffers;
-  if (settings.collective == Collective::allreduce || settings.collective == Collective::reduce ||
-      settings.collective == Collective::bcast) {
-    buffers.count = (size + value - 1) / value;
-    buffers.in.resize(buffers.count * value);
-    if (settings.collective != Collective::reduce || is_root) buffers.out.resize(buffers.count * value);
-    return buffers;
-  }
-  buffers.count = (size + n * value - 1) / (n * value);
-  const std::uint64_t own = buffers.count * value, all = own * n;
-  switch (settings.collective) {
-    case Collective::reduce_scatter:
-      buffers.in.resize(all);
-      buffers.out.resize(own);
-      break;
-    case Collective::allgather:
-      buffers.in.resize(own);
-      buffers.out.resize(all);
-      break;
-    case Collective::scatter:
-      if (is_root) buffers.in.resize(all);
-      buffers.out.resize(own);
-      break;
-    case Collective::gather:
-      buffers.in.resize(own);
-      if (is_root) buffers.out.resize(all);
-      break;
-    default:
-      buffers.in.resize(all);
-      buffers.out.resize(all);
-  }
+  buffers.count = extents.count;
+  buffers.in.resize(extents.in);
+  buffers.out.resize(extents.out);
   return buffers;
 }
 

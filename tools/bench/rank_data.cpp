@@ -1,4 +1,4 @@
-#include "tools/mpi_bench/rank_data.hpp"
+#include "tools/bench/rank_data.hpp"
 
 #include <fmt/format.h>
 
@@ -6,11 +6,12 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <vector>
 
 #include "core/bits.hpp"
 #include "data/synthetic.hpp"
 
-namespace homz::mpi_bench {
+namespace homz::bench {
 namespace {
 
 // Numbers with random bits, all finite.
@@ -31,14 +32,14 @@ void fill_at_random(int rank, Dtype dtype, Bytes out) {
 }
 
 // Ranks start at different places of one long field, and scale it differently.
-Status fill_synthetic(const Settings& settings, int rank, Bytes out) {
-  HOMZ_ASSIGN(const Synthetic kind, parse_synthetic(settings.data));
-  const std::uint64_t size = size_of(settings.dtype), count = out.size() / size;
+Status fill_synthetic(const DataKind& kind, int rank, Bytes out) {
+  HOMZ_ASSIGN(const Synthetic field, parse_synthetic(kind.name));
+  const std::uint64_t size = size_of(kind.dtype), count = out.size() / size;
   const std::uint64_t shift = static_cast<std::uint64_t>(rank) * 4099;
   std::vector<std::byte> longer((count + shift) * size);
-  if (count + shift > 0) generate(kind, settings.dtype, count + shift, longer, 1);
+  if (count + shift > 0) generate(field, kind.dtype, count + shift, longer, 1);
   const double scale = 1 + 0.125 * (rank % 5);
-  with_dtype(settings.dtype, [&](auto zero) {
+  with_dtype(kind.dtype, [&](auto zero) {
     using T = decltype(zero);
     for (std::uint64_t i = 0; i < count; ++i) {
       T value;
@@ -51,19 +52,19 @@ Status fill_synthetic(const Settings& settings, int rank, Bytes out) {
 }
 
 // The file as a ring, from a place that depends on the rank.
-Status fill_from_file(const Settings& settings, int rank, Bytes out) {
-  std::ifstream file(settings.data, std::ios::binary | std::ios::ate);
-  if (!file) return Status(Code::io, fmt::format("{}: {}", settings.data, std::strerror(errno)));
-  const std::uint64_t size = size_of(settings.dtype),
+Status fill_from_file(const DataKind& kind, int rank, Bytes out) {
+  std::ifstream file(kind.name, std::ios::binary | std::ios::ate);
+  if (!file) return Status(Code::io, fmt::format("{}: {}", kind.name, std::strerror(errno)));
+  const std::uint64_t size = size_of(kind.dtype),
                       length = static_cast<std::uint64_t>(file.tellg()) / size * size;
   if (length == 0)
-    return Status(Code::io, fmt::format("{}: no values of {}", settings.data, to_string(settings.dtype)));
+    return Status(Code::io, fmt::format("{}: no values of {}", kind.name, to_string(kind.dtype)));
   std::uint64_t at = static_cast<std::uint64_t>(rank) * (length / size / 7) * size % length;
   for (std::uint64_t done = 0; done < out.size();) {
     const std::uint64_t some = std::min(out.size() - done, length - at);
     file.seekg(static_cast<std::streamoff>(at));
     if (!file.read(reinterpret_cast<char*>(out.data() + done), static_cast<std::streamsize>(some)))
-      return Status(Code::io, fmt::format("{}: cannot be read", settings.data));
+      return Status(Code::io, fmt::format("{}: cannot be read", kind.name));
     done += some;
     at = 0;
   }
@@ -72,11 +73,11 @@ Status fill_from_file(const Settings& settings, int rank, Bytes out) {
 
 }  // namespace
 
-Status fill(const Settings& settings, int rank, Bytes out) {
-  if (settings.is_file) return fill_from_file(settings, rank, out);
-  if (settings.data != "incompressible") return fill_synthetic(settings, rank, out);
-  fill_at_random(rank, settings.dtype, out);
+Status fill(const DataKind& kind, int rank, Bytes out) {
+  if (kind.is_file) return fill_from_file(kind, rank, out);
+  if (kind.name != "incompressible") return fill_synthetic(kind, rank, out);
+  fill_at_random(rank, kind.dtype, out);
   return Status();
 }
 
-}  // namespace homz::mpi_bench
+}  // namespace homz::bench

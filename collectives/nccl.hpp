@@ -1,0 +1,21 @@
+// The transport over NCCL.
+#pragma once
+
+#include <memory>
+
+#include "collectives/transport.hpp"
+
+struct ncclComm;
+
+namespace homz {
+
+// Messages of the host go through `control`. Those of GPUs go through it, too, if it moves them (peer.hpp);
+// else by ncclSend and ncclRecv. Uncompressed collectives on values of GPUs are NCCL's own. Called by all
+// ranks, each with a GPU of its own as the current one.
+//
+// `communicator`: the application's, of the same ranks in the same order, for NCCL's own collectives, which
+// are enqueued on the streams of their calls; it must outlive the transport. nullptr: one is made.
+Result<std::unique_ptr<Transport>> nccl_transport(std::unique_ptr<Transport> control,
+                                                  ncclComm* communicator = nullptr);
+
+}  // namespace homz

@@ -1,0 +1,37 @@
+// What is told of one call that was measured.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "tools/bench/settings.hpp"
+
+namespace homz::bench {
+
+struct Point {
+  std::uint64_t size_bytes = 0;
+  int ranks = 0;
+  CallReport report;  // of this rank
+  Algorithm asked_algorithm = Algorithm::automatic;
+  Scheme asked_scheme = Scheme::automatic;
+  double seconds = 0, least_seconds = 0, most_seconds = 0;
+  double plain_seconds = 0;
+  std::string plain;  // which algorithm that was
+  double algbw_gbps = 0, busbw_gbps = 0;
+  double wire_bytes_per_rank = 0, ratio = 1;  // the rank that sends most; all ranks
+  double max_error = 0, bound = 0;
+  bool identical = true;
+  bool keeps_bound() const { return bound == 0 || max_error <= bound; }
+};
+
+// Without what other ranks, checks and the uncompressed call have to say. `seconds`: of each call; not empty.
+Point point_of(const Settings& settings, std::uint64_t size, int ranks, const CollectiveOptions& asked,
+               const CallReport& report, const std::vector<double>& seconds, double bound);
+
+// Raw bytes over sent ones. What the transport's own collectives send, they do not tell: 1.
+double ratio_of(Algorithm algorithm, double raw_bytes, double sent_bytes);
+
+nlohmann::ordered_json json_of(Collective collective, const Point& point);
+
+}  // namespace homz::bench
