@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::uint64_t kLeastPiece = 4096;         // values: what codecs take as a whole
 constexpr std::uint64_t kMostPieceBytes = 1 << 20;  // raw
-constexpr std::uint64_t kMostOnDevice = 16 << 20;   // where a kernel's start takes as long as 1 MiB
+constexpr std::uint64_t kMostOnDevice = 256 << 20;  // where kernels start and end with half the GPU idle
 constexpr double kGuessedRatio = 4;                 // where compression is asked for and nobody looked
 constexpr double kDoubt = 1.1;                      // gains that expectations may well miss
 constexpr double kDoubtInside = 2;   // MPI libraries know the memory of a node better than messages can

@@ -52,11 +52,12 @@ class Formulas {
   void direct_reduce_scatter(bool moved) {
     model_.alone(whole_, steps_.ahead);
     model_.begin(chunk_ * (ranks_ - 1), steps_.make);
-    Round round{network_.all_to_all(), chunk_, 0, steps_.made, Work{}};
-    if (ranks_ > 2) round.chain.combine *= 0.6;
+    const bool is_pair = ranks_ == 2;
+    Round round{network_.all_to_all(), chunk_, 0, is_pair ? steps_.fresh : steps_.made, Work{}};
+    if (!is_pair) round.chain.combine *= 0.6;
     round.messages = ranks_ - 1;
     model_.round(round);
-    model_.alone(chunk_, steps_.own);
+    if (!is_pair) model_.alone(chunk_, steps_.own);
     model_.alone(chunk_, moved ? steps_.resend : Work{});
     finish(chunk_, moved);
   }

@@ -9,8 +9,8 @@
 
 #include "collectives/gpu_operate.hpp"
 #include "collectives/processor.hpp"
+#include "core/bits.hpp"
 #include "core/gpu/gpu.hpp"
-#include "core/gpu/value_range.hpp"
 
 namespace homz {
 namespace {
@@ -57,23 +57,32 @@ class GpuProcessor final : public Processor {
   Exec exec(unsigned) noexcept override { return device(kernels_.get(), &desk_->fault); }
 
   Result<Values> room(std::uint64_t bytes) override { return pool_.take(bytes); }
-  Status copy(ConstBytes from, Bytes to) override { return gpu::copy(from, to, kernels_.get()); }
-  Status zero(Bytes values) override { return gpu::fill(values, std::byte{0}, kernels_.get()); }
+  Status copy(ConstBytes from, Bytes to) override {
+    is_loose_ = true;
+    return gpu::copy(from, to, kernels_.get());
+  }
+  Status zero(Bytes values) override {
+    is_loose_ = true;
+    return gpu::fill(values, std::byte{0}, kernels_.get());
+  }
   Status operate(ReduceOp op, Dtype dtype, ConstBytes left, ConstBytes right, Bytes to) override {
+    is_loose_ = true;
     return to.empty() ? Status() : gpu::operate(op, dtype, left, right, to, kernels_.get());
   }
   Status divide(Dtype dtype, Bytes values, int ranks) override {
+    is_loose_ = true;
     return values.empty() ? Status() : gpu::divide(dtype, values, ranks, kernels_.get());
   }
   Result<double> largest_magnitude(Dtype dtype, ConstBytes values) override {
     if (values.empty()) return 0.0;
-    HOMZ_ASSIGN(const Values range, pool_.take(sizeof(ValueRange)));
-    const Field field = Field::flat(dtype, values.size() / size_of(dtype));
-    HOMZ_TRY(gpu::enqueue_value_range(field, values, std::nullopt,
-                                      reinterpret_cast<ValueRange*>(range.bytes.data()), exec(1)));
-    HOMZ_TRY(copy(range.bytes, {reinterpret_cast<std::byte*>(&desk_->range), sizeof(ValueRange)}));
+    auto* const bits = reinterpret_cast<std::uint64_t*>(largest_.bytes().data());
+    HOMZ_TRY(gpu::largest_magnitude(dtype, values, bits, kernels_.get()));
+    HOMZ_TRY(copy(largest_.bytes(), std::as_writable_bytes(std::span(&desk_->largest, 1))));
     HOMZ_TRY(gpu::wait(kernels_.get()));
-    return desk_->range.empty() ? 0.0 : std::max(-desk_->range.min, desk_->range.max);
+    return with_dtype(dtype, [&](auto zero) {
+      using T = decltype(zero);
+      return static_cast<double>(value_of<T>(static_cast<BitsOf<T>>(desk_->largest)));
+    });
   }
 
   Result<Combined*> report() override {
@@ -101,7 +110,7 @@ class GpuProcessor final : public Processor {
   }
   Result<WorkPtr> commit(std::shared_ptr<double> seconds) override;
   Status poll() override;
-  bool is_idle() const override { return under_way_.empty(); }
+  bool is_idle() const override { return under_way_.empty() && !is_loose_; }
   Status settle() override;
 
  private:
@@ -110,7 +119,7 @@ class GpuProcessor final : public Processor {
   // What kernels write for the host.
   struct Desk {
     std::array<Combined, kSlots> reports;
-    ValueRange range;
+    std::uint64_t largest;  // bits of a magnitude
     std::uint32_t fault;
   };
   struct Slot {
@@ -131,7 +140,7 @@ class GpuProcessor final : public Processor {
   Status see(UnderWay& each);
 
   Home home_;
-  gpu::Memory memory_;
+  gpu::Memory memory_, largest_;
   Desk* desk_ = nullptr;
   std::array<Slot, kSlots> slots_;
   gpu::Event arrived_;
@@ -141,6 +150,7 @@ class GpuProcessor final : public Processor {
   UnderWay next_;
   std::deque<UnderWay> under_way_;
   unsigned commits_ = 0;
+  bool is_loose_ = false;  // something was enqueued behind the last commit
 };
 
 Result<std::unique_ptr<Processor>> GpuProcessor::make(Home home) {
@@ -148,6 +158,7 @@ Result<std::unique_ptr<Processor>> GpuProcessor::make(Home home) {
   std::unique_ptr<GpuProcessor> made(new GpuProcessor(home));
   HOMZ_ASSIGN(made->memory_, gpu::Memory::pinned(sizeof(Desk)));
   made->desk_ = new (made->memory_.bytes().data()) Desk{};
+  HOMZ_ASSIGN(made->largest_, gpu::Memory::on_device(sizeof(std::uint64_t)));
   for (gpu::Stream* const stream : {&made->kernels_, &made->in_, &made->out_}) {
     HOMZ_ASSIGN(*stream, gpu::Stream::make());
   }
@@ -188,6 +199,7 @@ Result<WorkPtr> GpuProcessor::commit(std::shared_ptr<double> seconds) {
   under_way_.push_back(std::move(next_));
   next_ = UnderWay{};
   ++commits_;
+  is_loose_ = false;
   HOMZ_TRY(slots_[under_way_.back().slot].done.record(kernels_.get()));
   return WorkPtr(under_way_.back().work);
 }
@@ -223,6 +235,7 @@ Status GpuProcessor::see(UnderWay& each) {
 }
 
 Status GpuProcessor::poll() {
+  if (under_way_.empty() && is_loose_ && !next_.has_begun) HOMZ_TRY(commit(nullptr).status());
   for (UnderWay& each : under_way_)
     if (!each.work->is_done) HOMZ_TRY(see(each));
   while (!under_way_.empty() && under_way_.front().work->is_done) under_way_.pop_front();
@@ -243,6 +256,7 @@ Status GpuProcessor::settle() {
     }
   }
   next_ = UnderWay{};
+  is_loose_ = false;
   return status;
 }
 

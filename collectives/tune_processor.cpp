@@ -14,8 +14,9 @@ namespace homz {
 namespace {
 
 constexpr std::uint64_t kValues = std::uint64_t{1} << 22;  // 16 MiB: what is measured comes from memory
+constexpr std::uint64_t kOnGpu = 8 * kValues;
 constexpr std::uint64_t kPieces[] = {1 << 12, 1 << 14, 1 << 16, 1 << 18, 1 << 20},
-                        kPiecesOnGpu[] = {1 << 14, 1 << 16, 1 << 18, 1 << 20, 1 << 22};
+                        kPiecesOnGpu[] = {1 << 14, 1 << 16, 1 << 18, 1 << 20, 1 << 22, 1 << 24};
 constexpr double kBound = 4e-3, kStep = 1.99 * kBound;  // 1e-3 of the range of the data
 
 // Waves of several lengths, and noise that is smaller than the bound.
@@ -64,7 +65,7 @@ Status measure_piece(Processor& processor, BlockPool& pool, const CodecChoice& c
                                        pool));
   Pieces pieces(values, count);
   std::vector<BlockPtr> streams;
-  for (std::uint64_t i = 0; i < std::clamp<std::uint64_t>(kValues / 4 / count, 2, 64); ++i) {
+  for (std::uint64_t i = 0; i < std::clamp<std::uint64_t>(values.size() / 16 / count, 2, 64); ++i) {
     HOMZ_ASSIGN(BlockPtr stream, coder.encode(pieces.next()));
     streams.push_back(std::move(stream));
   }
@@ -145,9 +146,10 @@ Status tune_gpu_codecs(Home home, const TuneOptions& given, Abilities& able) {
   const std::vector<float> made = smooth_values();
   const ConstBytes values = std::as_bytes(std::span(made));
   HOMZ_ASSIGN(const auto gpu, gpu_processor(home));
-  HOMZ_ASSIGN(const Values there, gpu->room(values.size()));
-  HOMZ_TRY(gpu->copy(values, there.bytes));
-  HOMZ_TRY(measure_memory(*gpu, there.bytes, kValues, options.seconds_each, able));
+  HOMZ_ASSIGN(const Values there, gpu->room(4 * kOnGpu));
+  for (std::uint64_t first = 0; first < there.bytes.size(); first += values.size())
+    HOMZ_TRY(gpu->copy(values, there.bytes.subspan(first, values.size())));
+  HOMZ_TRY(measure_memory(*gpu, there.bytes, kOnGpu / 2, options.seconds_each, able));
   return measure_codecs(*gpu, pool, there.bytes, kPiecesOnGpu, options, able.codecs);
 }
 
