@@ -23,6 +23,7 @@ constexpr double kAskingShare = 25;  // of a call that asking may take
 constexpr double kGainShare = 4;     // of a likely gain that asking may take
 constexpr double kLikelyRatio = 8;   // of data that somebody gives a bound for
 constexpr double kNothing = 1e9;     // ratio of data that vanish
+constexpr double kTelling = 4e-5;    // seconds, until the host knows what a GPU has found
 
 constexpr Algorithm kAlgorithms[] = {
     Algorithm::native,       Algorithm::ring,     Algorithm::recursive_doubling,
@@ -296,13 +297,13 @@ double seconds_to_look(const Task& task, const CollectiveOptions& options, const
   const double values = static_cast<double>(task.count) / (has_all ? 1 : std::max(task.ranks, 1));
   const double value_bytes = static_cast<double>(size_of(task.dtype));
   const double chunk = std::min(values, 4096.0) * value_bytes;
-  CollectiveOptions sampling = options;
-  sampling.space = Space::host;  // where the sample is compressed
+  const auto chunks = static_cast<double>(sampled_chunks(static_cast<std::uint64_t>(values)));
   double seconds =
       values * value_bytes * profile.of(options.space).copy_seconds_per_byte;  // for the largest magnitude
-  for (const CodecInQuestion& codec : in_question(options, profile))
-    seconds += static_cast<double>(sampled_chunks(static_cast<std::uint64_t>(values))) *
-               speeds_of(codec, sampling, profile).encode.seconds(chunk);
+  for (const CodecInQuestion& codec : in_question(options, profile)) {
+    const Curve& encode = speeds_of(codec, options, profile).encode;
+    seconds += task.on_device ? kTelling + encode.seconds(chunks * chunk) : chunks * encode.seconds(chunk);
+  }
   return seconds;
 }
 

@@ -155,7 +155,7 @@ Result<bool> Coder::is_made(const BlockPtr& block) {
   return is_made;
 }
 
-Status Coder::wait_for(const BlockPtr& block) {
+Status Coder::finish(const BlockPtr& block) {
   while (true) {
     HOMZ_ASSIGN(const bool is_made, this->is_made(block));
     if (is_made) return Status();
@@ -216,7 +216,7 @@ Result<BlockPtr> Coder::encode(ConstBytes values, Values owner) {
 
 Status Coder::decode(const BlockPtr& block, Bytes values) {
   const Stopwatch watch(*this, &Times::decode);
-  HOMZ_TRY(wait_for(block));
+  HOMZ_TRY(finish(block));
   const Frame& frame = block->frame;
   if (frame.content == Content::raw) {
     if (frame.payload_bytes != values.size())
@@ -248,7 +248,7 @@ Status Coder::check_coded(const Block& block) const {
 }
 
 Result<OpenStream> Coder::open(const BlockPtr& block, std::uint64_t bytes) {
-  HOMZ_TRY(wait_for(block));
+  HOMZ_TRY(finish(block));
   HOMZ_TRY(check_coded(*block));
   const Encoding how = encoding(padded(bytes));
   OpenStream stream;

@@ -48,6 +48,7 @@ class Coder {
 
   // Whether frame and payload are there.
   Result<bool> is_made(const BlockPtr& block);
+  Status finish(const BlockPtr& block);  // waits for that
   // Nothing is under way any more.
   Result<bool> is_settled();
   Status settle() { return processor().settle(); }
@@ -74,7 +75,6 @@ class Coder {
   Status store_raw(Making& making);
   Status store_coded(const Making& making);
   Result<bool> advance(Making& making);
-  Status wait_for(const BlockPtr& block);
   Encoding encoding(std::uint64_t bytes) const;
   Result<OpenStream> open(const BlockPtr& block, std::uint64_t bytes);
   // Zeros that kernels want in front of the scratch, by the Footprint that needs() tells; the host wants

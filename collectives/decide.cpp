@@ -5,6 +5,7 @@
 
 #include "codecs/builtin.hpp"
 #include "collectives/algorithms/algorithms.hpp"
+#include "collectives/coder.hpp"
 #include "collectives/running.hpp"
 #include "collectives/sample.hpp"
 
@@ -16,23 +17,33 @@ Result<CodecChoice> codec_of(const CollectiveOptions& options, const std::string
 
 namespace {
 
-// Copies what is sampled to the host.
-class Copied {
- public:
-  Copied(Processor& processor, ConstBytes data) : processor_(processor), data_(data) {}
-  Result<ConstBytes> operator()(std::uint64_t first, std::uint64_t bytes) {
-    if (processor_.space() == Space::host) return data_.subspan(first, bytes);
-    copy_.resize(bytes);
-    HOMZ_TRY(processor_.copy(data_.subspan(first, bytes), copy_));
-    HOMZ_TRY(processor_.settle());
-    return ConstBytes(copy_);
-  }
+Result<double> ratio_on_host(const CodecChoice& codec, Dtype dtype, double bound, ConstBytes data,
+                             BlockPool& pool) {
+  HOMZ_ASSIGN(const std::uint64_t bytes, sample_scratch(codec, dtype, bound));
+  return sampled_ratio(codec, dtype, bound, data, pool.take(bytes)->room());
+}
 
- private:
-  Processor& processor_;
-  ConstBytes data_;
-  std::vector<std::byte> copy_;
-};
+// One encoding of the whole sample, since a GPU takes as long for a run of it.
+Result<double> ratio_on_gpu(const CodecChoice& codec, Dtype dtype, double bound, ConstBytes data,
+                            Processor& processor, BlockPool& pool) {
+  constexpr std::uint64_t kLongestStride = std::uint64_t{1} << 30;
+  if (!codec.codec->on_device()) return 1.0;
+  const std::uint64_t size = size_of(dtype);
+  const SampledRuns runs = sampled_runs(data.size() / size);
+  const std::uint64_t row = runs.values * size;
+  HOMZ_ASSIGN(const Values sample, processor.room(runs.number * row));
+  HOMZ_TRY(processor.copy_rows(data.data() + runs.first * size, std::min(runs.stride * size, kLongestStride),
+                               row, runs.number, sample.bytes));
+  HOMZ_ASSIGN(Coder coder, Coder::make({.choice = codec,
+                                        .dtype = dtype,
+                                        .share = bound,
+                                        .piece_bytes = sample.bytes.size(),
+                                        .processor = &processor},
+                                       pool));
+  HOMZ_ASSIGN(const BlockPtr coded, coder.encode(sample.bytes, sample));
+  HOMZ_TRY(coder.finish(coded));
+  return static_cast<double>(sample.bytes.size()) / static_cast<double>(coded->payload().size());
+}
 
 // What this rank's data are like.
 Result<Record> look(const Running& run, Look at, const Profile& profile, BlockPool& pool) {
@@ -49,14 +60,12 @@ Result<Record> look(const Running& run, Look at, const Profile& profile, BlockPo
   const bool divides = run.call.op == ReduceOp::sum;
   const double bound = options.abs_error / (divides ? run.place.size : 1);
   const std::vector<std::string> codecs = codecs_in_question(options, profile);
-  Copied sample(*run.processor, data);
   for (std::size_t i = 0; i < std::min(codecs.size(), Record::kCodecs) && !data.empty(); ++i) {
     HOMZ_ASSIGN(const CodecChoice codec, codec_of(options, codecs[i]));
-    HOMZ_ASSIGN(const std::uint64_t bytes, sample_scratch(codec, run.call.dtype, bound));
-    const BlockPtr scratch = pool.take(bytes);
-    const std::uint64_t count = data.size() / size_of(run.call.dtype);
-    HOMZ_ASSIGN(const double ratio,
-                sampled_ratio(codec, run.call.dtype, bound, count, std::ref(sample), scratch->room()));
+    const Dtype dtype = run.call.dtype;
+    HOMZ_ASSIGN(const double ratio, run.processor->space() == Space::host
+                                        ? ratio_on_host(codec, dtype, bound, data, pool)
+                                        : ratio_on_gpu(codec, dtype, bound, data, *run.processor, pool));
     record.compressed[i] = 1 / ratio;
   }
   return record;
@@ -118,12 +127,9 @@ Result<Decision> choose_plain(const Running& run, const Profile& profile, const 
 Result<Decision> choose_for(Office& office, const Task& task, const Running& run) {
   const CollectiveOptions& options = run.call.options;
   if (run.has_asked) return choose(task, options, office.profile, ratios_of(run));
-  for (const Office::Choice& made : office.choices)
-    if (made.task == task && made.options == run.signature.plan) return made.decision;
+  if (const Decision* const made = office.choices.find(task, run.signature.plan)) return *made;
   HOMZ_ASSIGN(const Decision decision, choose(task, options, office.profile, {}));
-  if (office.choices.size() == Office::kChoices) office.choices.clear();
-  office.choices.push_back({task, run.signature.plan, decision});
-  return decision;
+  return office.choices.put(task, run.signature.plan, decision);
 }
 
 Status choose_freely(Office& office, const Running& run, Decision& decision) {
@@ -148,11 +154,8 @@ Status choose_freely(Office& office, const Running& run, Decision& decision) {
 void remember(Office& office, const Running& run) {
   constexpr unsigned kMostSkips = 63;
   if (!run.has_asked || !run.call.may_block || run.call.options.scheme != Scheme::automatic) return;
-  Office::Reluctance* known = office.reluctance(run.task, run.signature.plan);
-  if (known == nullptr) {
-    if (office.reluctances.size() == Office::kChoices) office.reluctances.clear();
-    known = &office.reluctances.emplace_back(Office::Reluctance{run.task, run.signature.plan});
-  }
+  Office::Reluctance* known = office.reluctances.find(run.task, run.signature.plan);
+  if (known == nullptr) known = &office.reluctances.put(run.task, run.signature.plan, {});
   const bool has_compressed = run.decision.candidate.scheme != Scheme::plain;
   known->skips = has_compressed ? 0 : std::min(2 * known->skips + 1, kMostSkips);
   known->left = known->skips;

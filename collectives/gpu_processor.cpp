@@ -61,6 +61,11 @@ class GpuProcessor final : public Processor {
     is_loose_ = true;
     return gpu::copy(from, to, kernels_.get());
   }
+  Status copy_rows(const std::byte* from, std::uint64_t stride, std::uint64_t row_bytes, std::uint64_t rows,
+                   Bytes to) override {
+    is_loose_ = true;
+    return gpu::copy_rows(from, stride, row_bytes, rows, to, kernels_.get());
+  }
   Status zero(Bytes values) override {
     is_loose_ = true;
     return gpu::fill(values, std::byte{0}, kernels_.get());

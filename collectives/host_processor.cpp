@@ -22,6 +22,12 @@ class HostProcessor final : public Processor {
     copy_values(from, to);
     return Status();
   }
+  Status copy_rows(const std::byte* from, std::uint64_t stride, std::uint64_t row_bytes, std::uint64_t rows,
+                   Bytes to) override {
+    for (std::uint64_t i = 0; i < rows; ++i)
+      copy_values({from + i * stride, row_bytes}, to.subspan(i * row_bytes, row_bytes));
+    return Status();
+  }
   Status zero(Bytes values) override {
     std::ranges::fill(values, std::byte{0});
     return Status();

@@ -87,9 +87,14 @@ bool asks(Office& office, const Running& run) {
   if (run.place.size == 1 || options.scheme == Scheme::plain) return false;
   if (run.call.fixed) return run.call.fixed->candidate.scheme != Scheme::plain;
   if (options.scheme != Scheme::automatic) return true;
-  if (!(options.abs_error > 0) || !worth_asking(run.task, options, office.profile)) return false;
+  if (!(options.abs_error > 0)) return false;
+  const bool* is_worth = office.worth_asking.find(run.task, run.signature.plan);
+  if (is_worth == nullptr)
+    is_worth = &office.worth_asking.put(run.task, run.signature.plan,
+                                        worth_asking(run.task, options, office.profile));
+  if (!*is_worth) return false;
   Office::Reluctance* const known =
-      run.call.may_block ? office.reluctance(run.task, run.signature.plan) : nullptr;
+      run.call.may_block ? office.reluctances.find(run.task, run.signature.plan) : nullptr;
   if (known == nullptr || known->left == 0) return true;
   --known->left;
   return false;
@@ -166,12 +171,6 @@ std::vector<Sequence::Stage> stages_of_choice(Office& office, const std::shared_
 }
 
 }  // namespace
-
-Office::Reluctance* Office::reluctance(const Task& task, std::uint32_t options) {
-  const auto found = std::ranges::find_if(
-      reluctances, [&](const Reluctance& r) { return r.task == task && r.options == options; });
-  return found == reluctances.end() ? nullptr : &*found;
-}
 
 Result<Processor*> Office::processor(const CollectiveOptions& options) {
   if (host == nullptr) host = host_processor();

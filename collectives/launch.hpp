@@ -20,6 +20,31 @@ struct Levels {
   std::unique_ptr<Wire> inside, between;
 };
 
+// Something by what calls are: what is to be done, and the digest of their options.
+template <class T>
+class ByCall {
+ public:
+  T* find(const Task& task, std::uint32_t options) {
+    for (Entry& entry : entries_)
+      if (entry.options == options && entry.task == task) return &entry.value;
+    return nullptr;
+  }
+  T& put(const Task& task, std::uint32_t options, T value) {
+    if (entries_.size() == kMost) entries_.clear();
+    return entries_.emplace_back(Entry{task, options, std::move(value)}).value;
+  }
+  void clear() { entries_.clear(); }
+
+ private:
+  struct Entry {
+    Task task;
+    std::uint32_t options;
+    T value;
+  };
+  static constexpr std::size_t kMost = 64;
+  std::vector<Entry> entries_;
+};
+
 // What calls of a communicator share.
 struct Office {
   std::unique_ptr<Wire> wire;
@@ -29,24 +54,16 @@ struct Office {
   Overrides overrides;       // the environment's, when the communicator was made
   std::uint64_t audits = 0;  // calls that could be audited, on all ranks alike
 
-  struct Choice {
-    Task task;
-    std::uint32_t options;  // their digest
-    Decision decision;
-  };
-  static constexpr std::size_t kChoices = 64;
-  std::vector<Choice> choices;  // that did not depend on data
+  ByCall<Decision> choices;  // that did not depend on data
+  ByCall<bool> worth_asking;
 
   // Calls whose ranks have looked at their data and then compressed nothing: the next ones of the kind do not
   // look, 1, 3, 7 ... 63 in a row. Of blocking calls only: each is over on a rank before the next begins, so
   // that all ranks count alike.
   struct Reluctance {
-    Task task;
-    std::uint32_t options;  // their digest
     unsigned skips = 0, left = 0;
   };
-  std::vector<Reluctance> reluctances;
-  Reluctance* reluctance(const Task& task, std::uint32_t options);
+  ByCall<Reluctance> reluctances;
 
   // Made when it is first wanted.
   std::unique_ptr<Processor> host, gpu;

@@ -43,6 +43,9 @@ class Processor {
   virtual Result<Values> room(std::uint64_t bytes) = 0;
   // `to` is as long, or longer. Either may be in a message, which is then held.
   virtual Status copy(ConstBytes from, Bytes to) = 0;
+  // Rows that begin `stride` bytes apart, one behind the other.
+  virtual Status copy_rows(const std::byte* from, std::uint64_t stride, std::uint64_t row_bytes,
+                           std::uint64_t rows, Bytes to) = 0;
   virtual Status zero(Bytes values) = 0;
   // to[i] = left[i] op right[i]; `to` may be one of them, or in a message.
   virtual Status operate(ReduceOp op, Dtype dtype, ConstBytes left, ConstBytes right, Bytes to) = 0;

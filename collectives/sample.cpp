@@ -75,27 +75,16 @@ Result<std::uint64_t> sample_scratch(const CodecChoice& codec, Dtype dtype, doub
 
 Result<double> sampled_ratio(const CodecChoice& codec, Dtype dtype, double abs_error, ConstBytes data,
                              Bytes scratch) {
-  const auto read = [data](std::uint64_t first, std::uint64_t bytes) -> Result<ConstBytes> {
-    return data.subspan(first, bytes);
-  };
-  return sampled_ratio(codec, dtype, abs_error, data.size() / size_of(dtype), read, scratch);
-}
-
-Result<double> sampled_ratio(const CodecChoice& codec, Dtype dtype, double abs_error, std::uint64_t count,
-                             const ReadRun& read, Bytes scratch) {
   return enter([&]() -> Result<double> {
-    constexpr std::uint64_t kRun = kSampledRun * kSampledChunk;
     const std::uint64_t value_bytes = size_of(dtype);
-    if (count == 0) return 1.0;
-    const std::uint64_t runs = (sampled_chunks(count) + kSampledRun - 1) / kSampledRun;
-    const std::uint64_t last = count <= kRun ? 0 : (count - 1) / kSampledChunk - (kSampledRun - 1);  // chunk
+    const SampledRuns runs = sampled_runs(data.size() / value_bytes);
+    if (runs.number == 0) return 1.0;
+    const Encoding encoding = encoding_of(codec, dtype, abs_error, runs.values);
     std::uint64_t raw = 0, coded = 0;
-    for (std::uint64_t i = 0; i < runs; ++i) {
-      const std::uint64_t first = kSampledChunk * (runs == 1 ? last / 2 : i * last / (runs - 1));
-      const std::uint64_t values = std::min(kRun, count - first);
-      HOMZ_ASSIGN(const ConstBytes run, read(first * value_bytes, values * value_bytes));
-      HOMZ_ASSIGN(const std::uint64_t bytes,
-                  coded_bytes(codec, encoding_of(codec, dtype, abs_error, values), run, scratch));
+    for (std::uint64_t i = 0; i < runs.number; ++i) {
+      const ConstBytes run =
+          data.subspan((runs.first + i * runs.stride) * value_bytes, runs.values * value_bytes);
+      HOMZ_ASSIGN(const std::uint64_t bytes, coded_bytes(codec, encoding, run, scratch));
       raw += run.size();
       coded += bytes;
     }

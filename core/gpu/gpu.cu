@@ -1,4 +1,5 @@
 // Memory, streams and graphs of the GPU.
+#include <algorithm>
 #include <utility>
 
 #include "core/gpu/check.cuh"
@@ -144,6 +145,14 @@ Status copy(ConstBytes from, Bytes to, CUstream_st* stream) {
   if (to.size() < from.size()) return Status(Code::capacity, "the target of a copy is too small");
   return status_of(cudaMemcpyAsync(to.data(), from.data(), from.size(), cudaMemcpyDefault, stream),
                    "copying between host and GPU");
+}
+
+Status copy_rows(const std::byte* from, std::uint64_t stride, std::uint64_t row_bytes, std::uint64_t rows,
+                 Bytes to, CUstream_st* stream) {
+  if (to.size() < rows * row_bytes) return Status(Code::capacity, "the target of a copy is too small");
+  return status_of(cudaMemcpy2DAsync(to.data(), row_bytes, from, std::max(stride, row_bytes), row_bytes, rows,
+                                     cudaMemcpyDefault, stream),
+                   "copying rows");
 }
 
 Status fill(Bytes memory, std::byte value, CUstream_st* stream) {

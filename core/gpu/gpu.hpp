@@ -81,6 +81,9 @@ class Event {
 
 // Enqueues a copy between any two spaces; to.size() >= from.size().
 Status copy(ConstBytes from, Bytes to, CUstream_st* stream);
+// Of rows that begin `stride` bytes apart, at most 2^31 - 1.
+Status copy_rows(const std::byte* from, std::uint64_t stride, std::uint64_t row_bytes, std::uint64_t rows,
+                 Bytes to, CUstream_st* stream);
 Status fill(Bytes memory, std::byte value, CUstream_st* stream);
 Status wait(CUstream_st* stream);  // also tells what kernels before it have done wrong
 

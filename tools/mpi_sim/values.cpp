@@ -40,17 +40,12 @@ Result<std::uint64_t> sample_scratch(const CodecChoice&, Dtype, double) {
   return std::uint64_t{0};
 }
 
-Result<double> sampled_ratio(const CodecChoice&, Dtype dtype, double, std::uint64_t count, const ReadRun&,
-                             Bytes) {
+Result<double> sampled_ratio(const CodecChoice&, Dtype dtype, double, ConstBytes data, Bytes) {
+  const std::uint64_t count = data.size() / size_of(dtype);
   const double bytes = static_cast<double>(sampled_chunks(count) * kSampledChunk * size_of(dtype));
   const double run = static_cast<double>(kSampledRun * kSampledChunk * size_of(dtype));
   take(bytes / run * machine().profile.codecs.front().encode.seconds(run));
   return machine().ratio;
-}
-
-Result<double> sampled_ratio(const CodecChoice& codec, Dtype dtype, double bound, ConstBytes data,
-                             Bytes scratch) {
-  return sampled_ratio(codec, dtype, bound, data.size() / size_of(dtype), {}, scratch);
 }
 
 double largest_magnitude(Dtype, ConstBytes data) {
