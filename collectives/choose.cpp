@@ -21,6 +21,7 @@ constexpr double kDoubt = 1.1;                      // gains that expectations m
 constexpr double kDoubtInside = 2;   // MPI libraries know the memory of a node better than messages can
 constexpr double kAskingShare = 25;  // of a call that asking may take
 constexpr double kGainShare = 4;     // of a likely gain that asking may take
+constexpr double kGainShareOnGpu = 1;  // calls that it pays for take milliseconds, and rarely vary
 constexpr double kLikelyRatio = 8;   // of data that somebody gives a bound for
 constexpr double kNothing = 1e9;     // ratio of data that vanish
 constexpr double kTelling = 4e-5;    // seconds, until the host knows what a GPU has found
@@ -158,8 +159,8 @@ class Table {
            can_run(algorithm, scheme, task_);
   }
 
-  // Of 4096 values and twice, four times ... as many, up to the part and 1 MiB; what is coded up to a quarter
-  // of the part, since little overlaps otherwise.
+  // Of 4096 values and twice, four times ... as many, up to the part and 1 MiB (256 MiB on GPUs); what is
+  // coded on the host up to a quarter of the part, since little overlaps otherwise.
   Candidate best_pieces(Algorithm algorithm, Scheme scheme, const CodecProfile* codec,
                         const std::string& name, double ratio) const {
     Approach approach{algorithm, scheme, codec, ratio, kLeastPiece, options_.threads};
@@ -185,7 +186,9 @@ class Table {
             : (task_.on_device ? kMostOnDevice : kMostPieceBytes) / size_of(task_.dtype);
     for (std::uint64_t values = kLeastPiece; values <= most; values *= 2) {
       weigh(values);
-      if (static_cast<double>(values) * (scheme == Scheme::plain ? 1 : 8) > part) break;
+      // On a GPU a piece takes long to begin and to end.
+      const double pieces = scheme == Scheme::plain || task_.on_device ? 1 : 8;
+      if (static_cast<double>(values) * pieces > part) break;
     }
     return best;
   }
@@ -300,6 +303,7 @@ double seconds_to_look(const Task& task, const CollectiveOptions& options, const
   const auto chunks = static_cast<double>(sampled_chunks(static_cast<std::uint64_t>(values)));
   double seconds =
       values * value_bytes * profile.of(options.space).copy_seconds_per_byte;  // for the largest magnitude
+  if (task.on_device) seconds /= 2;  // a copy writes, too
   for (const CodecInQuestion& codec : in_question(options, profile)) {
     const Curve& encode = speeds_of(codec, options, profile).encode;
     seconds += task.on_device ? kTelling + encode.seconds(chunks * chunk) : chunks * encode.seconds(chunk);
@@ -383,7 +387,8 @@ bool worth_asking(const Task& task, const CollectiveOptions& options, const Prof
     return least ? exact->seconds - kDoubt * (*least + asking) : -1;
   };
   if (asking <= exact->seconds / kAskingShare) return gain(kNothing) > 0;
-  return asking <= exact->seconds / kGainShare && asking <= gain(kLikelyRatio) / kGainShare;
+  const double share = task.on_device ? kGainShareOnGpu : kGainShare;
+  return asking <= exact->seconds / share && asking <= gain(kLikelyRatio) / share;
 }
 
 }  // namespace homz

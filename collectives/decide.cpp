@@ -45,18 +45,9 @@ Result<double> ratio_on_gpu(const CodecChoice& codec, Dtype dtype, double bound,
   return static_cast<double>(sample.bytes.size()) / static_cast<double>(coded->payload().size());
 }
 
-// What this rank's data are like.
-Result<Record> look(const Running& run, Look at, const Profile& profile, BlockPool& pool) {
+Status look_at_ratios(const Running& run, ConstBytes data, const Profile& profile, BlockPool& pool,
+                      Record& record) {
   const CollectiveOptions& options = run.call.options;
-  const ConstBytes data = own_data(run.call, run.place);
-  Record record;
-  if (at == Look::nothing) return record;
-  HOMZ_TRY(run.processor->follow(options.stream));
-  HOMZ_ASSIGN(record.magnitude_max, run.processor->largest_magnitude(run.call.dtype, data));
-  record.magnitude_sum = record.magnitude_max;
-  record.amplification = std::max(1.0, record.magnitude_max + options.abs_error);
-  if (data.empty()) record.ranks = 0;  // what it would say of ratios does not count
-  if (at == Look::magnitudes) return record;
   const bool divides = run.call.op == ReduceOp::sum;
   const double bound = options.abs_error / (divides ? run.place.size : 1);
   const std::vector<std::string> codecs = codecs_in_question(options, profile);
@@ -68,6 +59,22 @@ Result<Record> look(const Running& run, Look at, const Profile& profile, BlockPo
                                         : ratio_on_gpu(codec, dtype, bound, data, *run.processor, pool));
     record.compressed[i] = 1 / ratio;
   }
+  return Status();
+}
+
+// What this rank's data are like.
+Result<Record> look(const Running& run, Look at, const Profile& profile, BlockPool& pool) {
+  const CollectiveOptions& options = run.call.options;
+  const ConstBytes data = own_data(run.call, run.place);
+  Record record;
+  if (at == Look::nothing) return record;
+  HOMZ_TRY(run.processor->follow(options.stream));
+  HOMZ_TRY(run.processor->seek_magnitude(run.call.dtype, data));
+  if (at == Look::ratios) HOMZ_TRY(look_at_ratios(run, data, profile, pool, record));
+  HOMZ_ASSIGN(record.magnitude_max, run.processor->largest_magnitude());
+  record.magnitude_sum = record.magnitude_max;
+  record.amplification = std::max(1.0, record.magnitude_max + options.abs_error);
+  if (data.empty()) record.ranks = 0;  // what it would say of ratios does not count
   return record;
 }
 

@@ -78,13 +78,17 @@ class GpuProcessor final : public Processor {
     is_loose_ = true;
     return values.empty() ? Status() : gpu::divide(dtype, values, ranks, kernels_.get());
   }
-  Result<double> largest_magnitude(Dtype dtype, ConstBytes values) override {
-    if (values.empty()) return 0.0;
+  Status seek_magnitude(Dtype dtype, ConstBytes values) override {
+    sought_ = dtype;
+    desk_->largest = 0;
+    if (values.empty()) return Status();
     auto* const bits = reinterpret_cast<std::uint64_t*>(largest_.bytes().data());
     HOMZ_TRY(gpu::largest_magnitude(dtype, values, bits, kernels_.get()));
-    HOMZ_TRY(copy(largest_.bytes(), std::as_writable_bytes(std::span(&desk_->largest, 1))));
-    HOMZ_TRY(gpu::wait(kernels_.get()));
-    return with_dtype(dtype, [&](auto zero) {
+    return copy(largest_.bytes(), std::as_writable_bytes(std::span(&desk_->largest, 1)));
+  }
+  Result<double> largest_magnitude() override {
+    HOMZ_TRY(settle());
+    return with_dtype(sought_, [&](auto zero) {
       using T = decltype(zero);
       return static_cast<double>(value_of<T>(static_cast<BitsOf<T>>(desk_->largest)));
     });
@@ -155,6 +159,7 @@ class GpuProcessor final : public Processor {
   UnderWay next_;
   std::deque<UnderWay> under_way_;
   unsigned commits_ = 0;
+  Dtype sought_ = Dtype::f32;
   bool is_loose_ = false;  // something was enqueued behind the last commit
 };
 

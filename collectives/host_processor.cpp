@@ -40,9 +40,11 @@ class HostProcessor final : public Processor {
     homz::divide(dtype, values, ranks);
     return Status();
   }
-  Result<double> largest_magnitude(Dtype dtype, ConstBytes values) override {
-    return homz::largest_magnitude(dtype, values);
+  Status seek_magnitude(Dtype dtype, ConstBytes values) override {
+    largest_ = homz::largest_magnitude(dtype, values);
+    return Status();
   }
+  Result<double> largest_magnitude() override { return largest_; }
 
   Result<Combined*> report() override {
     work_ = std::make_shared<Work>();
@@ -62,6 +64,7 @@ class HostProcessor final : public Processor {
  private:
   BlockPool pool_;
   std::shared_ptr<Work> work_;
+  double largest_ = 0;
 };
 
 }  // namespace

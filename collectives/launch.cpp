@@ -101,15 +101,18 @@ bool asks(Office& office, const Running& run) {
 }
 
 // Kernels that reach for memory of the host leave the GPU unusable.
-Status check_space(const Call& call) {
+Status check_space(Office& office, const Call& call) {
+  constexpr std::size_t kMostKnown = 64;
   if (call.options.space == Space::host) return Status();
   for (const ConstBytes buffer : {call.in, ConstBytes(call.out)}) {
-    if (buffer.empty()) continue;
+    if (buffer.empty() || std::ranges::find(office.on_gpu, buffer.data()) != office.on_gpu.end()) continue;
     HOMZ_ASSIGN(const bool is_there, gpu::reaches(buffer.data()));
     if (!is_there)
       return Status(Code::invalid_argument,
                     fmt::format("{}: a buffer of the host where options.space says device",
                                 to_string(call.collective)));
+    if (office.on_gpu.size() == kMostKnown) office.on_gpu.clear();
+    office.on_gpu.push_back(buffer.data());
   }
   return Status();
 }
@@ -130,7 +133,7 @@ Result<std::shared_ptr<Running>> prepare(Office& office, Call call) {
   run->task = task_of(run->call, wire.size(), office.ranks_per_node);
   HOMZ_ASSIGN(run->processor, office.processor(run->call.options));
   run->task.on_device = run->processor->space() == Space::device;
-  HOMZ_TRY(check_space(run->call));
+  HOMZ_TRY(check_space(office, run->call));
   run->task.has_native =
       run->call.may_block && !run->task.uneven &&
       wire.transport().has_native(run->call.collective, run->signature.count, run->call.options.space);

@@ -67,6 +67,7 @@ struct Office {
 
   // Made when it is first wanted.
   std::unique_ptr<Processor> host, gpu;
+  std::vector<const std::byte*> on_gpu;  // buffers of earlier calls: to ask takes as long as all else of a call
   int of_gpu = 0;
   // That of the buffers; values of a GPU are there when the call begins.
   Result<Processor*> processor(const CollectiveOptions& options);

@@ -50,8 +50,9 @@ class Processor {
   // to[i] = left[i] op right[i]; `to` may be one of them, or in a message.
   virtual Status operate(ReduceOp op, Dtype dtype, ConstBytes left, ConstBytes right, Bytes to) = 0;
   virtual Status divide(Dtype dtype, Bytes values, int ranks) = 0;
-  // Of all finite values; 0 if there are none. Waits.
-  virtual Result<double> largest_magnitude(Dtype dtype, ConstBytes values) = 0;
+  // Of all finite values; 0 if there are none. What was sought last is there when the other one returns.
+  virtual Status seek_magnitude(Dtype dtype, ConstBytes values) = 0;
+  virtual Result<double> largest_magnitude() = 0;
 
   // ---- Payloads, as codecs read and write them
 

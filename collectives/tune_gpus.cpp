@@ -12,34 +12,45 @@ namespace homz {
 namespace {
 
 constexpr std::uint64_t kShort = 1 << 16, kLong = 32 << 20;  // bytes of messages
+constexpr std::size_t kMany = 16;
+constexpr std::uint64_t kNatives = 256 << 20;                // bytes of the largest call of the transport's
 constexpr std::uint64_t kProbe = 1 << 20;                    // values of a call
 constexpr double kRatio = 8;                                 // of them, about
 
 // ---- Links: all ranks with a neighbour at once, as in calls
 
-Result<LinkProfile> measure_link(Party& party, double budget) {
+// One short message, several, and a long one; profile.message_seconds is that of a short one among others.
+Status measure_link(Party& party, double budget, Abilities& able) {
   HOMZ_ASSIGN(gpu::Memory out, gpu::Memory::on_device(kLong));
   HOMZ_ASSIGN(gpu::Memory in, gpu::Memory::on_device(kLong));
   HOMZ_TRY(gpu::fill(out.bytes(), std::byte{1}, nullptr));
   HOMZ_TRY(gpu::wait(nullptr));
+  constexpr struct {
+    std::uint64_t bytes;
+    std::size_t messages;
+  } kProbes[] = {{kShort, 1}, {kShort, kMany}, {kLong, 1}};
   const int peer = party.rank() ^ 1;
-  double seconds[2] = {};
-  for (const bool is_long : {false, true}) {
-    if (peer >= party.size()) continue;
-    const std::uint64_t bytes = is_long ? kLong : kShort;
+  double seconds[3] = {};
+  for (std::size_t i = 0; i < 3 && peer < party.size(); ++i) {
     std::vector<double> times(std::clamp<std::size_t>(static_cast<std::size_t>(budget / 1e-3), 5, 25));
     for (double& each : times) {
       const auto begin = std::chrono::steady_clock::now();
-      HOMZ_TRY(party.exchange_on_gpus(peer, out.bytes().first(bytes), in.bytes().first(bytes)));
+      HOMZ_TRY(party.exchange_on_gpus(peer, out.bytes().first(kProbes[i].bytes),
+                                      in.bytes().first(kProbes[i].bytes), kProbes[i].messages));
       each = seconds_between(begin, std::chrono::steady_clock::now());
     }
-    seconds[is_long ? 1 : 0] = median_of(std::move(times));
+    seconds[i] = median_of(std::move(times));
   }
   HOMZ_TRY(party.slowest(seconds));
-  LinkProfile link;
-  link.seconds_per_byte = std::max(seconds[1] - seconds[0], 0.0) / static_cast<double>(kLong - kShort);
-  link.latency = std::max(seconds[0] - link.seconds_per_byte * static_cast<double>(kShort), 0.0);
-  return link;
+  const auto [one, many, one_long] = seconds;
+  LinkProfile& link = able.inside;
+  link.seconds_per_byte = std::max(one_long - one, 0.0) / static_cast<double>(kLong - kShort);
+  const double wire = link.seconds_per_byte * static_cast<double>(kShort);
+  const double each = std::max((many - one) / (kMany - 1) - wire, 0.0);  // sent and received
+  able.message_seconds = able.long_message_seconds = std::max(each / 2, able.message_seconds);
+  link.latency = std::max(one - wire - 2 * able.message_seconds, 0.0);
+  able.between = link;
+  return Status();
 }
 
 // ---- Calls
@@ -95,8 +106,10 @@ Status measure_call(Transport& transport, Party& party, double budget, Profile& 
 
 }  // namespace
 
-Status tune_gpus(Transport& transport, const TuneOptions& options, Profile& profile) {
+Status tune_gpus(Transport& transport, const TuneOptions& given, Profile& profile) {
   return enter([&]() -> Status {
+    TuneOptions options = given;
+    options.most_native_bytes = std::max(options.most_native_bytes, kNatives);
     HOMZ_ASSIGN(auto own, group_of_all(transport));
     Party party(*own);
     double lacks = gpu::ready().ok() ? 0 : 1;
@@ -110,10 +123,7 @@ Status tune_gpus(Transport& transport, const TuneOptions& options, Profile& prof
     profile.gpu.message_seconds = profile.message_seconds;
     profile.gpu.long_message_seconds = profile.long_message_seconds;
     if (party.size() < 2) return Status();
-    if (is_direct) {
-      HOMZ_ASSIGN(profile.gpu.inside, measure_link(party, options.seconds_each));
-      profile.gpu.between = profile.gpu.inside;
-    }
+    if (is_direct) HOMZ_TRY(measure_link(party, options.seconds_each, profile.gpu));
     const std::uint64_t room = native_room(transport, options);
     HOMZ_ASSIGN(gpu::Memory in, gpu::Memory::on_device(room));
     HOMZ_ASSIGN(gpu::Memory out, gpu::Memory::on_device(room));

@@ -61,10 +61,12 @@ Status Party::move(int peer, ConstBytes out, Bytes in, std::uint64_t segment) {
   return outstanding.wait();
 }
 
-Status Party::exchange_on_gpus(int peer, ConstBytes out, Bytes in) {
-  Outstanding outstanding(transport_, 2);
-  HOMZ_TRY(transport_.receive_device(in, peer, kTag, outstanding.next()));
-  HOMZ_TRY(transport_.send_device(out, nullptr, peer, kTag, outstanding.next()));
+Status Party::exchange_on_gpus(int peer, ConstBytes out, Bytes in, std::size_t messages) {
+  Outstanding outstanding(transport_, 2 * messages);
+  for (std::size_t i = 0; i < messages; ++i) {
+    HOMZ_TRY(transport_.receive_device(in, peer, kTag, outstanding.next()));
+    HOMZ_TRY(transport_.send_device(out, nullptr, peer, kTag, outstanding.next()));
+  }
   return outstanding.wait();
 }
 

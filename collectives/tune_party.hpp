@@ -62,8 +62,8 @@ class Party {
 
   Status send(ConstBytes bytes, int to) { return move(to, bytes, {}, bytes.size()); }
   Status receive(Bytes bytes, int from) { return move(from, {}, bytes, bytes.size()); }
-  // Both ways at once, from GPU to GPU.
-  Status exchange_on_gpus(int peer, ConstBytes out, Bytes in);
+  // Both ways at once, from GPU to GPU, so many times.
+  Status exchange_on_gpus(int peer, ConstBytes out, Bytes in, std::size_t messages);
   // Both ways at once, in segments that are all on their way together. The peer does the same.
   Status exchange(int peer, ConstBytes out, Bytes in, std::uint64_t segment) {
     return move(peer, out, in, segment);

@@ -64,23 +64,34 @@ Result<BlockPtr> Coder::raw_block(ConstBytes values) {
   return raw;
 }
 
-Result<BlockPtr> Coder::encode(ConstBytes values) {
+Result<BlockPtr> Coder::encode(ConstBytes values, Values) {
   if (values.empty()) return raw_block({});
-  times.encode += charge(&CodecProfile::encode, values.size());
+  times_->encode += charge(&CodecProfile::encode, values.size());
   const double ranks = summed_in(values);
   const std::uint64_t bytes = payload_bytes(values.size(), coding_.dtype, coding_.share, ranks);
   if (bytes >= values.size() && !coding_.combines) return raw_block(values);
   return coded(block(), bytes, ranks);
 }
 
-Status Coder::decode(const Block& block, Bytes values) {
-  if (block.frame.content == Content::raw) {
-    copy_values(block.payload(), values);
+Status Coder::decode(const BlockPtr& block, Bytes values) {
+  if (block->frame.content == Content::raw) {
+    copy_values(block->payload(), values);
   } else {
-    times.decode += charge(&CodecProfile::decode, values.size());
-    mark(values, summed_in(block.payload()));
+    times_->decode += charge(&CodecProfile::decode, values.size());
+    mark(values, summed_in(block->payload()));
   }
   return Status();
+}
+
+// Nothing is under way when a function returns.
+Result<bool> Coder::is_made(const BlockPtr&) {
+  return true;
+}
+Status Coder::finish(const BlockPtr&) {
+  return Status();
+}
+Result<bool> Coder::is_settled() {
+  return true;
 }
 
 Result<BlockPtr> Coder::sum(std::span<const BlockPtr> blocks, std::uint64_t bytes) {
@@ -88,23 +99,23 @@ Result<BlockPtr> Coder::sum(std::span<const BlockPtr> blocks, std::uint64_t byte
   double ranks = 0;
   for (const BlockPtr& each : blocks) ranks += summed_in(each->payload());
   const auto sums = static_cast<double>(blocks.size() - 1);
-  times.combine += charge(&CodecProfile::combine, bytes, blocks.size() > 2 ? kOnePass * sums : sums);
+  times_->combine += charge(&CodecProfile::combine, bytes, blocks.size() > 2 ? kOnePass * sums : sums);
   return coded(block(), payload_bytes(bytes, coding_.dtype, coding_.share, ranks), ranks);
 }
 
 // The lesser or the greater of two is found by decoding both and encoding one.
-Result<BlockPtr> Coder::extremum(Extremum, const Block& a, const Block& b, std::uint64_t bytes) {
+Result<BlockPtr> Coder::extremum(Extremum, const BlockPtr& a, const BlockPtr& b, std::uint64_t bytes) {
   if (bytes == 0) return raw_block({});
-  times.combine += charge(&CodecProfile::decode, bytes, 2) + charge(&CodecProfile::encode, bytes);
-  const double ranks = std::max(summed_in(a.payload()), summed_in(b.payload()));
+  times_->combine += charge(&CodecProfile::decode, bytes, 2) + charge(&CodecProfile::encode, bytes);
+  const double ranks = std::max(summed_in(a->payload()), summed_in(b->payload()));
   return coded(block(), payload_bytes(bytes, coding_.dtype, coding_.share, ranks), ranks);
 }
 
-Result<BlockPtr> Coder::accumulate(const Block& block, ConstBytes values, Bytes decoded) {
+Result<BlockPtr> Coder::accumulate(const BlockPtr& block, ConstBytes values, Bytes decoded) {
   if (values.empty()) return raw_block({});
-  times.combine += charge(&CodecProfile::accumulate, values.size());
-  if (!decoded.empty()) times.decode += charge(&CodecProfile::decode, values.size());
-  const double ranks = summed_in(block.payload()) + 1;
+  times_->combine += charge(&CodecProfile::accumulate, values.size());
+  if (!decoded.empty()) times_->decode += charge(&CodecProfile::decode, values.size());
+  const double ranks = summed_in(block->payload()) + 1;
   return coded(this->block(), payload_bytes(values.size(), coding_.dtype, coding_.share, ranks), ranks);
 }
 
