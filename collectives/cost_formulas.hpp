@@ -53,7 +53,8 @@ class Formulas {
     model_.alone(whole_, steps_.ahead);
     model_.begin(chunk_ * (ranks_ - 1), steps_.make);
     const bool is_pair = ranks_ == 2;
-    Round round{network_.all_to_all(), chunk_, 0, is_pair ? steps_.fresh : steps_.made, Work{}};
+    Round round{network_.all_to_all(), chunk_, 0, is_pair ? steps_.fresh + steps_.aside : steps_.made,
+                Work{}};
     if (!is_pair) round.chain.combine *= 0.6;
     round.messages = ranks_ - 1;
     model_.round(round);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <fstream>
 
 namespace homz {
@@ -24,6 +25,19 @@ Result<Profile> read_profile(const std::string& name) {
   if (!file || !(text << file.rdbuf())) return Status(Code::io, fmt::format("{}: cannot be read", name));
   const auto profile = parse_profile(text.str());
   return profile.ok() ? profile : Result<Profile>(profile.status().within(name));
+}
+
+// Whole, or not at all.
+Status write_profile(const std::string& name, const Profile& profile) {
+  const std::string temporary = name + ".tmp";
+  std::ofstream file(temporary);
+  file << to_json(profile);
+  file.close();
+  std::error_code error;
+  if (file) std::filesystem::rename(temporary, name, error);
+  if (file && !error) return Status();
+  std::filesystem::remove(temporary, error);
+  return Status(Code::io, fmt::format("{}: cannot be written", name));
 }
 
 }  // namespace homz

@@ -36,7 +36,7 @@ Result<std::vector<T>> parse_list(const std::string& text, Result<T> (*parse)(st
   return values;
 }
 
-// From a file.
 Result<Profile> read_profile(const std::string& name);
+Status write_profile(const std::string& name, const Profile& profile);
 
 }  // namespace homz

@@ -10,7 +10,7 @@
 #include "collectives/peer.hpp"
 #include "tests/collectives/ranks.hpp"
 #include "tests/gpu/support.hpp"
-#include "tests/gpu/transports.hpp"
+#include "tests/gpu/routes.hpp"
 
 namespace homz::test {
 namespace {
@@ -71,6 +71,18 @@ TEST_P(NcclMessages, OfTheHost) {
 
 INSTANTIATE_TEST_SUITE_P(By, NcclMessages, testing::Bool(),
                          [](const auto& info) { return info.param ? "Nccl" : "Peers"; });
+
+TEST_P(NcclMessages, OfCollectives) {
+  HOMZ_NEEDS_GPUS(kRanks);
+  std::vector<Request> requests;
+  for (const Scheme scheme : {Scheme::plain, Scheme::ccoll, Scheme::hzccl, Scheme::homcomp_fused})
+    for (const Algorithm algorithm : {Algorithm::ring, Algorithm::recursive_doubling, Algorithm::direct})
+      for (const std::uint64_t count : {0u, 1u, 10007u, (1u << 20) + 3})
+        requests.push_back(request_of(Collective::allreduce, count, algorithm, scheme));
+  for (const Scheme scheme : {Scheme::plain, Scheme::ccoll})
+    requests.push_back(request_of(Collective::alltoall, 70001, Algorithm::direct, scheme));
+  check_as_on_host(GetParam() ? over_nccl : over_peers, kRanks, requests);
+}
 
 TEST(NcclTransport, WantsAGpuARank) {
   HOMZ_NEEDS_GPU();

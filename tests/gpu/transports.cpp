@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "collectives/loopback.hpp"
+#include "collectives/profile.hpp"
 
 namespace homz::test {
 namespace {
@@ -34,7 +35,10 @@ Status wait_until(Transport& transport, const std::function<bool()>& is_done) {
 
 }  // namespace
 
-void on_gpus(int ranks, const MakeTransport& make, const std::function<void(Transport&)>& work) {
+namespace {
+
+void with_transports(int ranks, const MakeTransport& make,
+                     const std::function<void(std::unique_ptr<Transport>)>& work) {
   const auto gpus = gpu::count();
   ASSERT_TRUE(gpus.ok()) << gpus.status().message();
   std::vector<std::thread> threads;
@@ -45,9 +49,24 @@ void on_gpus(int ranks, const MakeTransport& make, const std::function<void(Tran
       auto transport = make(std::move(own));
       ASSERT_TRUE(transport.ok()) << transport.status().message();
       EXPECT_TRUE((*transport)->moves_device_memory());
-      work(**transport);
+      work(std::move(*transport));
     });
   for (std::thread& thread : threads) thread.join();
+}
+
+}  // namespace
+
+void on_gpus(int ranks, const MakeTransport& make, const std::function<void(Transport&)>& work) {
+  with_transports(ranks, make, [&](std::unique_ptr<Transport> transport) { work(*transport); });
+}
+
+void on_gpu_communicators(int ranks, const MakeTransport& make,
+                          const std::function<void(Communicator&)>& work) {
+  with_transports(ranks, make, [&](std::unique_ptr<Transport> transport) {
+    auto communicator = Communicator::make(std::move(transport), Profile::unmeasured(), 60);
+    ASSERT_TRUE(communicator.ok()) << communicator.status().message();
+    work(*communicator);
+  });
 }
 
 std::vector<std::byte> content_of(const Name& name, std::uint64_t bytes) {

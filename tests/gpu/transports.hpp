@@ -9,6 +9,7 @@
 #include <memory>
 #include <vector>
 
+#include "collectives/communicator.hpp"
 #include "collectives/transport.hpp"
 #include "core/gpu/gpu.hpp"
 
@@ -27,6 +28,10 @@ using MakeTransport = std::function<MadeTransport(std::unique_ptr<Transport> con
 // A thread a rank, on one node, rank r on GPU r modulo their number; each makes its transport and destroys
 // it.
 void on_gpus(int ranks, const MakeTransport& make, const std::function<void(Transport&)>& work);
+
+// The same with communicators.
+void on_gpu_communicators(int ranks, const MakeTransport& make,
+                          const std::function<void(Communicator&)>& work);
 
 // The bytes of a message are made of this.
 struct Name {

@@ -17,7 +17,11 @@ Result<std::unique_ptr<Transport>> transport_of(Route route, std::unique_ptr<Tra
 }
 
 Result<Profile> profile_of(const Settings& settings, Transport& transport) {
-  if (settings.tune) return tune(transport, {});
+  if (settings.tune) {
+    HOMZ_ASSIGN(Profile profile, tune(transport, {}));
+    if (!settings.tuned.empty() && transport.rank() == 0) HOMZ_TRY(write_profile(settings.tuned, profile));
+    return profile;
+  }
   return settings.profile.empty() ? Profile::unmeasured() : read_profile(settings.profile);
 }
 

@@ -69,6 +69,8 @@ Status understand(const Texts& texts, Settings& settings) {
   HOMZ_TRY(check_numbers(settings));
   if (settings.tune && !settings.profile.empty())
     return Status(Code::invalid_argument, "--tune and --profile: give one of them");
+  if (!settings.tune && !settings.tuned.empty())
+    return Status(Code::invalid_argument, "--write-profile without --tune: give both");
   return Status();
 }
 
@@ -100,6 +102,7 @@ std::optional<Usage> parse(int argc, char** argv, Settings& settings) {
   app.add_option("--limit", settings.most_seconds, "seconds after which the program gives up")
       ->capture_default_str();
   app.add_flag("--tune", settings.tune, "measure this machine first, for the profile");
+  app.add_option("--write-profile", settings.tuned, "the file for the profile that --tune makes");
   app.add_option("--profile", settings.profile, "file of homz tune");
   app.add_flag("--json", settings.json, "print JSON");
   if (auto usage = usage_of(app, argc, argv)) return usage;

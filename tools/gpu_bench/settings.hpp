@@ -19,6 +19,7 @@ struct Settings : bench::Settings {
   int gpus = 0;               // 0: all
   bool nodes = false;         // every rank is a node of its own
   bool tune = false;          // before the calls
+  std::string tuned;          // file for the profile that this makes
   double seconds = 20;        // spent on calls of a size, about; 0: no limit
   double most_seconds = 600;  // of the whole run
 };

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 #include <mpi.h>
 
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "collectives/mpi.hpp"
@@ -41,10 +40,7 @@ Status tune_into(const std::string& name, int rank) {
   HOMZ_ASSIGN(const auto transport, mpi_transport(MPI_COMM_WORLD));
   HOMZ_ASSIGN(const Profile profile, tune(*transport, {}));
   if (rank != 0) return Status();
-  std::ofstream file(name);
-  if (!(file << to_json(profile) << '\n') || !file.flush())
-    return Status(Code::io, fmt::format("{}: cannot be written", name));
-  return Status();
+  return write_profile(name, profile);
 }
 
 // The exit status.
