@@ -37,6 +37,7 @@ class ChunkEncoder {
 
   __device__ void meet() {
     has_vacant_ = __syncthreads_or(has_vacant_) != 0;
+    if (threadIdx.x == 0) range_ = range();  // now: a warp may be a chunk ahead when the head is written
     take_ends();
   }
 
@@ -338,11 +339,10 @@ class ChunkEncoder {
     std::byte* const head = reinterpret_cast<std::byte*>(coded);
     const u32 top = all_.top();
     if (threadIdx.x == 0) {
-      const u32 range = range_ == kOwnRange ? this->range() : range_;
       const u32 flags =
           orders_.x | (orders_.y != 0 ? ChunkHead::kOrderY : 0) | (orders_.z != 0 ? ChunkHead::kOrderZ : 0) |
           (orders_.base != 0 ? ChunkHead::kHasBase : 0) | (is_else_fill_ ? ChunkHead::kElseFill : 0);
-      coded[0] = flags | range << 8 | top << 16;
+      coded[0] = flags | range_ << 8 | top << 16;
       if (orders_.base != 0) coded[1] = static_cast<u32>(orders_.base);
       for (u32 at = head_bytes_; at % 4 != 0; ++at) head[at] = std::byte{0};
     }
@@ -386,8 +386,7 @@ class ChunkEncoder {
   const DeviceBox& box_;
   const u32 chunk_, valid_;
   Orders orders_;
-  static constexpr u32 kOwnRange = ~0u;
-  u32 range_ = kOwnRange;
+  u32 range_ = 0;  // thread 0: for the head
   bool has_vacant_, are_planes_, is_raw_, is_large_, is_else_fill_ = false;
   u32 v1_, v2_;  // quanta in front of the block
   u32 width_, plane_, code_, signs_, coded_, codes_before_;
