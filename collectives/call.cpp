@@ -195,6 +195,12 @@ std::uint32_t digest_of(const Candidate& candidate, std::uint32_t options) {
                  digest_of(std::as_bytes(std::span(candidate.codec))), candidate.piece_values});
 }
 
+std::uint32_t digest_of(const Ratios& ratios, std::uint32_t options) {
+  std::uint32_t all = options;
+  for (const double ratio : ratios) all = digest({all, bits_of(ratio)});
+  return all;
+}
+
 int ranks_per_node(std::span<const int> nodes) {
   std::vector<int> counts(nodes.size());
   for (const int node : nodes) ++counts[static_cast<std::size_t>(node)];

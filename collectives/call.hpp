@@ -37,6 +37,7 @@ CallSignature signature_of(const Call& call, int ranks);
 // A number that differs where options, or counts, that ranks must share differ.
 std::uint32_t digest_of(const Call& call);
 std::uint32_t digest_of(const Candidate& candidate, std::uint32_t options);
+std::uint32_t digest_of(const Ratios& ratios, std::uint32_t options);
 
 // As costs see it.
 Task task_of(const Call& call, int ranks, int ranks_per_node);

@@ -99,11 +99,18 @@ Result<std::unique_ptr<Operation>> ask(Office& office, Running& run, Look at) {
 
 namespace {
 
+// Steps of an eighth of a power of two: finer ones would change no choice, but few calls would meet again.
+double coarse(double ratio) {
+  int exponent = 0;
+  const double mantissa = std::frexp(ratio, &exponent);  // exact, as is all here
+  return std::ldexp(std::floor(mantissa * 16) / 16, exponent);
+}
+
 Ratios ratios_of(const Running& run) {
   Ratios ratios;
   if (!run.has_asked || run.all.ranks == 0) return ratios;
   for (const double compressed : run.all.compressed)
-    ratios.push_back(compressed > 0 ? run.all.ranks / compressed : 0);
+    ratios.push_back(compressed > 0 ? coarse(run.all.ranks / compressed) : 0);
   return ratios;
 }
 
@@ -130,13 +137,13 @@ Result<Decision> choose_plain(const Running& run, const Profile& profile, const 
   return decision;
 }
 
-// Choices that do not depend on data are made once.
+// Choices between the same costs are made once: the table takes longer than a short call.
 Result<Decision> choose_for(Office& office, const Task& task, const Running& run) {
-  const CollectiveOptions& options = run.call.options;
-  if (run.has_asked) return choose(task, options, office.profile, ratios_of(run));
-  if (const Decision* const made = office.choices.find(task, run.signature.plan)) return *made;
-  HOMZ_ASSIGN(const Decision decision, choose(task, options, office.profile, {}));
-  return office.choices.put(task, run.signature.plan, decision);
+  const Ratios ratios = ratios_of(run);
+  const std::uint32_t key = digest_of(ratios, run.signature.plan);
+  if (const Decision* const made = office.choices.find(task, key)) return *made;
+  HOMZ_ASSIGN(const Decision decision, choose(task, run.call.options, office.profile, ratios));
+  return office.choices.put(task, key, decision);
 }
 
 Status choose_freely(Office& office, const Running& run, Decision& decision) {

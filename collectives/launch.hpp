@@ -54,7 +54,7 @@ struct Office {
   Overrides overrides;       // the environment's, when the communicator was made
   std::uint64_t audits = 0;  // calls that could be audited, on all ranks alike
 
-  ByCall<Decision> choices;  // that did not depend on data
+  ByCall<Decision> choices;
   ByCall<bool> worth_asking;
 
   // Calls whose ranks have looked at their data and then compressed nothing: the next ones of the kind do not
