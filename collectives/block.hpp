@@ -83,7 +83,7 @@ class BlockPool {
       block = std::move(blocks.back());
       blocks.pop_back();
     }
-    if (!block) block = std::make_unique<Block>(home == Home::device ? rounded(capacity) : capacity, home);
+    if (!block) block = fresh(blocks, home == Home::device ? rounded(capacity) : capacity, home);
     block->frame = Frame{};
     block->is_sealed = false;
     return BlockPtr(block.release(), [free = free_](Block* done) {
@@ -108,6 +108,16 @@ class BlockPool {
     };
     const auto best = std::ranges::min_element(blocks, {}, waste);
     return best != blocks.end() && waste(*best) != UINT64_MAX ? best : blocks.end();
+  }
+  // Where there is no more memory, what lies here, too small, makes room.
+  static std::unique_ptr<Block> fresh(Blocks& blocks, std::uint64_t capacity, Home home) {
+    try {
+      return std::make_unique<Block>(capacity, home);
+    } catch (const std::bad_alloc&) {
+      if (blocks.empty()) throw;
+      blocks.clear();
+    }
+    return std::make_unique<Block>(capacity, home);
   }
   static std::uint64_t rounded(std::uint64_t capacity) {
     const std::uint64_t unit = std::max<std::uint64_t>(std::bit_floor(capacity) / 8, 1 << 16);

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/fp_environment.hpp"
+#include "core/gpu/gpu.hpp"
 
 namespace homz {
 
@@ -21,6 +22,7 @@ Result<std::unique_ptr<Operation>> Calls::watch(Result<std::unique_ptr<Operation
 }
 
 void Calls::advance() {
+  const gpu::OnGpu on(gpu_);
   for (Watched* const each : all_) each->step();
   std::erase_if(all_, [](const Watched* each) { return each->operation_ == nullptr; });
 }

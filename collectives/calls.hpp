@@ -24,6 +24,9 @@ class Calls {
   Result<std::unique_ptr<Operation>> watch(Result<std::unique_ptr<Operation>> launched);
   // Moves all on; what they come to stays with them.
   void advance();
+  // From now on calls move on with this GPU as the current one.
+  void work_on(int gpu) { gpu_ = gpu; }
+  int gpu() const { return gpu_; }  // -1: none
   // Whether calls of lower numbers are under way.
   bool any_before(std::uint32_t call) const;
   // Gives all up, without a word to the other ranks.
@@ -32,6 +35,7 @@ class Calls {
  private:
   friend class Watched;
   Wire& wire_;
+  int gpu_ = -1;
   std::vector<Watched*> all_;  // by rising number
 };
 

@@ -178,7 +178,7 @@ Result<BlockPtr> Channel::next(int from) {
   BlockPtr block = std::move(message.block);
   peer.receiving.pop_front();
   HOMZ_TRY(post(from, peer));
-  // What is on a GPU is checked by the codec that reads it.
+  // The host does not see what is on a GPU: homcomp's payloads verify themselves there.
   if (home_ != Home::device && block->frame.has_checksum && checksum(block->payload()) != block->frame.payload_checksum)
     return Status(Code::corrupt_stream,
                   fmt::format("a message of rank {} is damaged: its checksum does not match", from));

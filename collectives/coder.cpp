@@ -130,6 +130,7 @@ Status Coder::store_coded(const Making& making) {
 // True when the block is made.
 Result<bool> Coder::advance(Making& making) {
   if (!making.work->is_done) return false;
+  HOMZ_TRY(making.work->status);
   Block& block = *making.block;
   const Encoded& made = making.work->report.encoded;
   if (!making.is_raw && made.bytes == Codec::kIncompressible) {
@@ -163,9 +164,23 @@ Status Coder::finish(const BlockPtr& block) {
   }
 }
 
+// What is done went well, or is told.
+Status Coder::collect() {
+  for (const WorkPtr& work : works_)
+    if (work->is_done) HOMZ_TRY(work->status);
+  std::erase_if(works_, [](const WorkPtr& work) { return work->is_done; });
+  return Status();
+}
+
 Result<bool> Coder::is_settled() {
   HOMZ_TRY(processor().poll());
-  return processor().is_idle();
+  HOMZ_TRY(collect());
+  return works_.empty() && processor().is_idle();
+}
+
+Status Coder::settle() {
+  HOMZ_TRY(processor().settle());
+  return collect();
 }
 
 // After an error nothing that was enqueued is under way any more.
@@ -176,7 +191,11 @@ Status Coder::settled(Status status) {
 
 // Only GPUs tell how long they take: of the host, the caller's clock does.
 Result<WorkPtr> Coder::commit(double Times::* time) {
-  return processor().commit(std::shared_ptr<double>(times_, &(times_.get()->*time)));
+  HOMZ_ASSIGN(WorkPtr work, processor().commit(std::shared_ptr<double>(times_, &(times_.get()->*time))));
+  if (processor().space() == Space::host) return work;
+  HOMZ_TRY(collect());
+  works_.push_back(work);
+  return work;
 }
 
 template <class Needs>

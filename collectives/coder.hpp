@@ -34,7 +34,8 @@ class Coder {
   Home home() const { return processor().home(); }
   Result<Values> room(std::uint64_t bytes) { return processor().room(bytes); }
 
-  // What these return is used here at once; to be sent it must be made. On a GPU they only enqueue.
+  // What these return is used here at once; to be sent it must be made. On a GPU they enqueue, but wait for
+  // operands that are still in the making.
 
   // Raw where the codec does not make it smaller, unless payloads are to be combined. `owner`, of the values,
   // is kept as long as need be; without one they stay until the block is made.
@@ -51,7 +52,7 @@ class Coder {
   Status finish(const BlockPtr& block);  // waits for that
   // Nothing is under way any more.
   Result<bool> is_settled();
-  Status settle() { return processor().settle(); }
+  Status settle();
 
   Times times() const { return *times_; }
 
@@ -85,6 +86,7 @@ class Coder {
   template <class Make>
   Result<BlockPtr> make_payload(Making making, double Times::* time, std::uint64_t zeros, Make&& make);
   Result<WorkPtr> commit(double Times::* time);
+  Status collect();
   Status check_coded(const Block& block) const;
   Status settled(Status status);
   Exec exec() const { return coding_.processor->exec(coding_.threads); }
@@ -96,6 +98,7 @@ class Coder {
   Values scratch_, tail_;  // memory that is kept from call to call
   BlockPool* pool_ = nullptr;
   std::vector<Making> making_;
+  std::vector<WorkPtr> works_;  // of which it is not known yet whether they went well
   std::shared_ptr<Times> times_ = std::make_shared<Times>();
 };
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "collectives/launch.hpp"
+#include "core/gpu/gpu.hpp"
 #include "core/fp_environment.hpp"
 
 namespace homz {
@@ -193,6 +194,7 @@ Result<AllreducePlan> Communicator::plan_allreduce(ConstBytes in, Bytes out, Dty
 
 Status Communicator::renew() {
   Office& office = state_->office;
+  const gpu::OnGpu on(office.calls->gpu());
   office.calls->drop("the call was given up by renew()");
   office.levels = Levels{};
   office.audits = 0;

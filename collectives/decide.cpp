@@ -63,12 +63,12 @@ Status look_at_ratios(const Running& run, ConstBytes data, const Profile& profil
 }
 
 // What this rank's data are like.
-Result<Record> look(const Running& run, Look at, const Profile& profile, BlockPool& pool) {
+Result<Record> look(Running& run, Look at, const Profile& profile, BlockPool& pool) {
   const CollectiveOptions& options = run.call.options;
   const ConstBytes data = own_data(run.call, run.place);
   Record record;
   if (at == Look::nothing) return record;
-  HOMZ_TRY(run.processor->follow(options.stream));
+  HOMZ_TRY(run.follow_caller());
   HOMZ_TRY(run.processor->seek_magnitude(run.call.dtype, data));
   if (at == Look::ratios) HOMZ_TRY(look_at_ratios(run, data, profile, pool, record));
   HOMZ_ASSIGN(record.magnitude_max, run.processor->largest_magnitude());
@@ -82,7 +82,9 @@ Result<Record> look(const Running& run, Look at, const Profile& profile, BlockPo
 
 Result<std::unique_ptr<Operation>> ask(Office& office, Running& run, Look at) {
   run.has_asked = true;
-  HOMZ_ASSIGN(run.own, look(run, at, office.profile, office.wire->pool()));
+  auto own = look(run, at, office.profile, office.wire->pool());
+  if (!own.ok()) static_cast<void>(run.processor->settle());  // the buffers are the caller's again
+  HOMZ_ASSIGN(run.own, std::move(own));
   Job job;
   job.call = run.signature;
   job.parts.resize(1);

@@ -8,30 +8,6 @@
 namespace homz {
 namespace {
 
-// The rank's GPU is the current one, for a while.
-class OnGpu {
- public:
-  explicit OnGpu(int gpu) {
-    const Result<int> current = gpu::current();
-    if (!current.ok()) {
-      status_ = current.status();
-    } else if (*current != gpu) {
-      before_ = *current;
-      status_ = gpu::use(gpu);
-    }
-  }
-  ~OnGpu() {
-    if (before_ >= 0) static_cast<void>(gpu::use(before_));
-  }
-  OnGpu(const OnGpu&) = delete;
-  OnGpu& operator=(const OnGpu&) = delete;
-  const Status& status() const { return status_; }
-
- private:
-  int before_ = -1;
-  Status status_;
-};
-
 // Others may read this memory at any time.
 void keep_for_ever(std::shared_ptr<const void> owner) {
   static auto* const kept = new std::vector<std::shared_ptr<const void>>;
@@ -51,7 +27,7 @@ Result<std::unique_ptr<DeviceMail>> DeviceMail::make(std::unique_ptr<Transport> 
 }
 
 DeviceMail::~DeviceMail() {
-  const OnGpu on(gpu_);
+  const gpu::OnGpu on(gpu_);
   for (Mail& mail : heard_)
     if (!mail.pending.done) group_->abandon(&mail.pending);
   for (auto& [letter, pending] : told_)
@@ -117,7 +93,7 @@ Status DeviceMail::read(const Letter& letter, int from) {
 
 Status DeviceMail::send(ConstBytes bytes, std::shared_ptr<const void> owner, int to, int tag,
                         Pending* pending) {
-  const OnGpu on(gpu_);
+  const gpu::OnGpu on(gpu_);
   HOMZ_TRY(on.status());
   *pending = Pending{};
   Letter letter;
@@ -141,7 +117,7 @@ Status DeviceMail::receive(Bytes bytes, int from, int tag, Pending* pending) {
 
 Status DeviceMail::poll() {
   if (!is_busy()) return Status();
-  const OnGpu on(gpu_);
+  const gpu::OnGpu on(gpu_);
   HOMZ_TRY(on.status());
   ++polls_;
   HOMZ_TRY(group_->poll());
@@ -265,7 +241,7 @@ Status DeviceMail::finish_sends() {
 // ---- Giving up
 
 void DeviceMail::abandon(Pending* pending) {
-  const OnGpu on(gpu_);
+  const gpu::OnGpu on(gpu_);
   const auto incoming = std::ranges::find(incoming_, pending, &Incoming::pending);
   if (incoming != incoming_.end()) return abandon_receive(incoming);
   const auto outgoing = std::ranges::find(outgoing_, pending, &Outgoing::pending);

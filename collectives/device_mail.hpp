@@ -54,6 +54,7 @@ class DeviceMail {
   void yield() { group_->yield(); }
   void abandon(Pending* pending);
 
+  int gpu() const { return gpu_; }
   bool is_busy() const { return !outgoing_.empty() || !incoming_.empty() || !told_.empty(); }
 
  private:

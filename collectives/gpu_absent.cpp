@@ -11,6 +11,9 @@ Status operate(ReduceOp, Dtype, ConstBytes, ConstBytes, Bytes, CUstream_st*) {
 Status divide(Dtype, Bytes, int, CUstream_st*) {
   return ready();
 }
+Status largest_magnitude(Dtype, ConstBytes, std::uint64_t*, CUstream_st*) {
+  return ready();
+}
 
 }  // namespace homz::gpu
 

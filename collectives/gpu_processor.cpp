@@ -15,7 +15,8 @@
 namespace homz {
 namespace {
 
-// Memory of the GPU that is used again and again: to take it and to give it back makes the GPU wait.
+// Memory of the GPU that is used again and again: to take it takes long, and to give it back makes the GPU
+// wait.
 class Pool {
  public:
   Result<Values> take(std::uint64_t bytes) {
@@ -29,8 +30,13 @@ class Pool {
       memory = std::move(*best);
       free_->erase(best);
     } else {
-      HOMZ_ASSIGN(gpu::Memory fresh, gpu::Memory::on_device(wanted));
-      memory = std::make_unique<gpu::Memory>(std::move(fresh));
+      auto fresh = gpu::Memory::on_device(wanted);
+      if (!fresh.ok() && !free_->empty()) {  // what lies here is too small, or far too large
+        free_->clear();
+        fresh = gpu::Memory::on_device(wanted);
+      }
+      HOMZ_TRY(fresh.status());
+      memory = std::make_unique<gpu::Memory>(std::move(*fresh));
     }
     const Bytes room = memory->bytes().first(bytes);
     return Values{room, std::shared_ptr<gpu::Memory>(memory.release(), [free = free_](gpu::Memory* done) {
@@ -54,7 +60,7 @@ class GpuProcessor final : public Processor {
 
   Space space() const noexcept override { return Space::device; }
   Home home() const noexcept override { return home_; }
-  Exec exec(unsigned) noexcept override { return device(kernels_.get(), &desk_->fault); }
+  Exec exec(unsigned) noexcept override { return device(kernels_.get(), &desk_->faults[next_.slot]); }
 
   Result<Values> room(std::uint64_t bytes) override { return pool_.take(bytes); }
   Status copy(ConstBytes from, Bytes to) override {
@@ -128,8 +134,8 @@ class GpuProcessor final : public Processor {
   // What kernels write for the host.
   struct Desk {
     std::array<Combined, kSlots> reports;
+    std::array<std::uint32_t, kSlots> faults;  // kernels of other work clear theirs
     std::uint64_t largest;  // bits of a magnitude
-    std::uint32_t fault;
   };
   struct Slot {
     gpu::Event begun, done, copied;
@@ -147,6 +153,7 @@ class GpuProcessor final : public Processor {
   explicit GpuProcessor(Home home) : home_(home) {}
   Status begin();
   Status see(UnderWay& each);
+  Status give_up(const Status& why);
 
   Home home_;
   gpu::Memory memory_, largest_;
@@ -186,6 +193,7 @@ Status GpuProcessor::begin() {
   while (under_way_.size() == kSlots) HOMZ_TRY(poll());
   next_.slot = commits_ % kSlots;
   next_.has_begun = true;
+  desk_->faults[next_.slot] = 0;
   return slots_[next_.slot].begun.record(kernels_.get());
 }
 
@@ -237,6 +245,9 @@ Status GpuProcessor::see(UnderWay& each) {
     HOMZ_ASSIGN(const double seconds, slot.done.seconds_since(slot.begun));
     *each.seconds += seconds;
   }
+  const std::uint32_t fault = desk_->faults[each.slot];
+  if (fault != 0)
+    each.work->status = Status(static_cast<Code>(fault), "a message that the codec cannot read on the GPU");
   each.work->is_done = true;
   each.held.clear();
   each.to.reset();
@@ -246,25 +257,32 @@ Status GpuProcessor::see(UnderWay& each) {
 
 Status GpuProcessor::poll() {
   if (under_way_.empty() && is_loose_ && !next_.has_begun) HOMZ_TRY(commit(nullptr).status());
-  for (UnderWay& each : under_way_)
-    if (!each.work->is_done) HOMZ_TRY(see(each));
+  for (UnderWay& each : under_way_) {
+    const Status seen = each.work->is_done ? Status() : see(each);
+    if (!seen.ok()) return give_up(seen);
+  }
   while (!under_way_.empty() && under_way_.front().work->is_done) under_way_.pop_front();
-  const std::uint32_t fault = std::exchange(desk_->fault, 0);
-  if (fault == 0) return Status();
-  return Status(static_cast<Code>(fault), "a message that the codec cannot read on the GPU");
+  return Status();
+}
+
+// Nothing that was enqueued can be relied on.
+Status GpuProcessor::give_up(const Status& why) {
+  for (const gpu::Stream* const stream : {&kernels_, &in_, &out_})
+    static_cast<void>(gpu::wait(stream->get()));
+  for (UnderWay& each : under_way_) {
+    each.work->is_done = true;
+    each.work->status = why;
+  }
+  under_way_.clear();
+  is_loose_ = false;
+  return why;
 }
 
 // What a failed call has begun, but not committed, is let go when nothing can use it any more.
 Status GpuProcessor::settle() {
   Status status = gpu::wait(kernels_.get());
-  while (!under_way_.empty()) {
-    const std::size_t before = under_way_.size();
-    const Status seen = poll();
-    if (status.ok()) status = seen;
-    if (!seen.ok() && under_way_.size() == before) {  // the GPU is lost
-      under_way_.clear();
-    }
-  }
+  if (!status.ok()) static_cast<void>(give_up(status));
+  while (status.ok() && !under_way_.empty()) status = poll();
   next_ = UnderWay{};
   is_loose_ = false;
   return status;

@@ -57,9 +57,14 @@ Result<std::unique_ptr<Operation>> audit(Office& office, const std::shared_ptr<R
     std::ranges::copy(audit->in, audit->out.begin());
     call.in = call.out;
   }
+  call.options.space = Space::host;
   Candidate& plain = audit->run.decision.candidate;
   plain.scheme = Scheme::plain;
   if (plain.algorithm == Algorithm::two_level) plain.algorithm = Algorithm::ring;
+  const bool has_native =
+      office.wire->transport().has_native(call.collective, audit->run.signature.count, Space::host);
+  if (plain.algorithm == Algorithm::native && !has_native)
+    plain.algorithm = call.collective == Collective::bcast ? Algorithm::binomial : Algorithm::direct;
   ++audit->run.signature.plan;
   return transfer(office, audit->run);
 }
@@ -106,11 +111,13 @@ Status check_space(Office& office, const Call& call) {
   if (call.options.space == Space::host) return Status();
   for (const ConstBytes buffer : {call.in, ConstBytes(call.out)}) {
     if (buffer.empty() || std::ranges::find(office.on_gpu, buffer.data()) != office.on_gpu.end()) continue;
-    HOMZ_ASSIGN(const bool is_there, gpu::reaches(buffer.data()));
-    if (!is_there)
+    HOMZ_ASSIGN(const gpu::Residence residence, gpu::residence(buffer.data()));
+    if (!residence.is_reached)
       return Status(Code::invalid_argument,
-                    fmt::format("{}: a buffer of the host where options.space says device",
-                                to_string(call.collective)));
+                    fmt::format("{}: a buffer of {} where options.space says device, of the current GPU",
+                                to_string(call.collective),
+                                residence.gpu < 0 ? "the host" : fmt::format("GPU {}", residence.gpu)));
+    if (residence.gpu < 0) continue;  // addresses of the host come back as those of other memory
     if (office.on_gpu.size() == kMostKnown) office.on_gpu.clear();
     office.on_gpu.push_back(buffer.data());
   }
@@ -134,6 +141,7 @@ Result<std::shared_ptr<Running>> prepare(Office& office, Call call) {
   HOMZ_ASSIGN(run->processor, office.processor(run->call.options));
   run->task.on_device = run->processor->space() == Space::device;
   HOMZ_TRY(check_space(office, run->call));
+  if (!run->call.may_block) HOMZ_TRY(run->follow_caller());  // not what is enqueued between start() and wait()
   run->task.has_native =
       run->call.may_block && !run->task.uneven &&
       wire.transport().has_native(run->call.collective, run->signature.count, run->call.options.space);
@@ -179,15 +187,14 @@ Result<Processor*> Office::processor(const CollectiveOptions& options) {
   if (host == nullptr) host = host_processor();
   if (options.space == Space::host) return host.get();
   HOMZ_ASSIGN(const int current, gpu::current());
-  if (gpu == nullptr) {
-    HOMZ_ASSIGN(gpu, gpu_processor(wire->transport().moves_device_memory() ? Home::device : Home::pinned));
-    of_gpu = current;
-  }
-  if (current != of_gpu)
+  const int own = gpu == nullptr ? wire->transport().gpu() : calls->gpu();
+  if (own >= 0 && own != current)
     return Status(Code::invalid_argument,
-                  fmt::format("GPU {} is current, but the communicator's calls have begun on GPU {}: make a "
-                              "communicator for each",
-                              current, of_gpu));
+                  fmt::format("GPU {} is current, but the communicator {} on GPU {}: make one for each", current,
+                              gpu == nullptr ? "was made" : "has begun to work", own));
+  if (gpu != nullptr) return gpu.get();
+  HOMZ_ASSIGN(gpu, gpu_processor(wire->transport().moves_device_memory() ? Home::device : Home::pinned));
+  calls->work_on(current);
   return gpu.get();
 }
 
@@ -245,7 +252,7 @@ Result<std::unique_ptr<Operation>> launch(Office& office, Call call) {
   const auto audited = is_audited ? std::make_shared<Audit>() : nullptr;
   if (is_audited) {
     audited->in.resize(run->call.in.size());
-    HOMZ_TRY(run->processor->follow(options.stream));
+    HOMZ_TRY(run->follow_caller());
     HOMZ_TRY(run->processor->copy(run->call.in, audited->in));
     HOMZ_TRY(run->processor->settle());
   }

@@ -66,9 +66,8 @@ struct Office {
   ByCall<Reluctance> reluctances;
 
   // Made when it is first wanted.
-  std::unique_ptr<Processor> host, gpu;
+  std::unique_ptr<Processor> host, gpu;  // the GPU is that of `calls`
   std::vector<const std::byte*> on_gpu;  // buffers of earlier calls: to ask takes as long as all else of a call
-  int of_gpu = 0;
   // That of the buffers; values of a GPU are there when the call begins.
   Result<Processor*> processor(const CollectiveOptions& options);
 

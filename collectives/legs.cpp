@@ -137,7 +137,7 @@ Result<std::unique_ptr<Operation>> transfer(Office& office, Running& run) {
   const Candidate& chosen = run.decision.candidate;
   const Call& call = run.call;
   if (chosen.algorithm == Algorithm::native) return native_operation(office, run);
-  HOMZ_TRY(run.processor->follow(call.options.stream));
+  HOMZ_TRY(run.follow_caller());
   if (chosen.algorithm == Algorithm::two_level) return two_levels(office, run);
   return leg_of(run, {office.wire.get(), call.collective, call.op, chosen.algorithm, chosen.scheme, call.in,
                       call.out, call.counts});

@@ -136,8 +136,14 @@ class NcclTransport final : public OverControl {
     if (exec.space == Space::host)
       return OverControl::native(collective, op, dtype, in, out, count, root, exec);
     if (count == 0) return Status();
+    if (all_->get() == nullptr) return Status(Code::io, "NCCL's calls were given up: form a group (renew())");
+    HOMZ_TRY(nccl::async_state(all_->get()));
     return Native{all_->get(), rank(), size(), dtype, in, out, count, root, exec.stream}.run(collective,
                                                                                              op_of(op));
+  }
+  void give_up() noexcept override {
+    all_->abort();
+    OverControl::give_up();
   }
   Result<std::unique_ptr<Transport>> group(std::span<const int> ranks) override {
     HOMZ_ASSIGN(auto control, this->control().group(ranks));
@@ -224,19 +230,19 @@ Result<std::unique_ptr<Transport>> nccl_transport(std::unique_ptr<Transport> con
     HOMZ_ASSIGN(auto messages, group_of_all(*control));
     const auto own = identity(*control, communicator);
     auto trial = gpu::Memory::on_device(256);
-    HOMZ_TRY(agree(*messages, own.ok() ? trial.status() : own.status()));
+    auto pairs = control->moves_device_memory() ? nullptr : std::make_unique<nccl::Pairs>(control->rank());
+    const Status prepared = pairs ? pairs->prepare(control->size()) : Status();
+    HOMZ_TRY(agree(*messages, own.ok() ? (trial.ok() ? prepared : trial.status()) : own.status()));
     HOMZ_ASSIGN(const auto ranks, gather_all(*messages, *own));
     HOMZ_TRY(check(ranks));
     HOMZ_ASSIGN(const nccl::Ids ids, exchanged_ids(*messages));
     auto all = std::make_unique<Comm>();
-    std::unique_ptr<nccl::Pairs> pairs;
     Status status;
     if (communicator != nullptr)
       all->borrow(communicator);
     else
       status = all->make(control->size(), ids[0][0], control->rank(), 0);
-    if (!control->moves_device_memory()) {
-      pairs = std::make_unique<nccl::Pairs>(control->rank());
+    if (pairs) {
       const Status made = pairs->make(ids, *trial);
       if (status.ok()) status = made;
     }

@@ -42,7 +42,8 @@ class Comm {
   }
   // Ends what is under way, without the other ranks. Of no use any more.
   void abort() noexcept {
-    if (comm_ != nullptr && is_owned_) ncclCommAbort(comm_);
+    if (!is_owned_) return;
+    if (comm_ != nullptr) ncclCommAbort(comm_);
     comm_ = nullptr;
   }
   ncclComm_t get() const { return comm_; }

@@ -27,7 +27,6 @@ Status async_state(ncclComm_t comm) {
 // The first message of a pair makes NCCL connect, for which both ranks wait: so that goes first, here.
 Status Pairs::open(Link& link, const ncclUniqueId& id, int most_blocks, gpu::Memory& trial) {
   const bool sends = link.way == Way::out;
-  HOMZ_ASSIGN(link.stream, gpu::Stream::make());
   HOMZ_TRY(link.comm.make(2, id, sends ? kSender : kReceiver, most_blocks));
   ncclComm_t const comm = link.comm.get();
   std::byte* const bytes = trial.bytes().data();
@@ -38,23 +37,31 @@ Status Pairs::open(Link& link, const ncclUniqueId& id, int most_blocks, gpu::Mem
   return gpu::wait(link.stream.get());
 }
 
+Status Pairs::prepare(int ranks) {
+  for (int from = 0; from < ranks; ++from)
+    for (int to = 0; to < ranks; ++to) {
+      if (from == to || (from != rank_ && to != rank_)) continue;
+      const bool sends = from == rank_;
+      auto& link = *links_.emplace_back(new Link{sends ? to : from, sends ? Way::out : Way::in, {}, {}});
+      HOMZ_ASSIGN(link.stream, gpu::Stream::make());
+    }
+  return Status();
+}
+
 // Goes on behind an error: other ranks wait for the rest.
 Status Pairs::make(const Ids& ids, gpu::Memory& trial) {
   constexpr int kBlocks = 64, kMostOfAPair = 16;  // such GPUs have more multiprocessors
   const auto n = static_cast<int>(ids.size());
   const int most_blocks = std::clamp(kBlocks / std::max(1, 2 * (n - 1)), 1, kMostOfAPair);
   Status first;
-  for (int from = 0; from < n; ++from)
-    for (int to = 0; to < n; ++to) {
-      if (from == to || (from != rank_ && to != rank_)) continue;
-      const bool sends = from == rank_;
-      auto& link =
-          *links_.emplace_back(new Link{sends ? to : from, sends ? Way::out : Way::in, {}, {}}).get();
-      const Status status =
-          open(link, ids[static_cast<std::size_t>(from)][static_cast<std::size_t>(to)], most_blocks, trial)
-              .within(fmt::format("messages from rank {} to rank {}", from, to));
-      if (first.ok()) first = status;
-    }
+  for (const auto& link : links_) {  // in the order of their pairs
+    const bool sends = link->way == Way::out;
+    const int from = sends ? rank_ : link->peer, to = sends ? link->peer : rank_;
+    const Status status =
+        open(*link, ids[static_cast<std::size_t>(from)][static_cast<std::size_t>(to)], most_blocks, trial)
+            .within(fmt::format("messages from rank {} to rank {}", from, to));
+    if (first.ok()) first = status;
+  }
   return first;
 }
 

@@ -24,7 +24,8 @@ class Pairs final : public Mover {
     for (auto& link : links_) link.reset();
   }
 
-  // `trial`: some memory of the GPU.
+  // What each rank needs by itself; then, by all of them, the communicators. `trial`: some memory of the GPU.
+  Status prepare(int ranks);
   Status make(const Ids& ids, gpu::Memory& trial);
   void abort() noexcept;
 

@@ -23,9 +23,10 @@ class OverControl : public Transport {
   Status receive(Bytes capacity, int from, int tag, Pending* pending) override {
     return control_->receive(capacity, from, tag, pending);
   }
+  // Whatever becomes of the one, the other moves on: news of failed calls are messages of the host.
   Status poll() override {
-    if (mail_) HOMZ_TRY(mail_->poll());
-    return control_->poll();
+    const Status mail = mail_ ? mail_->poll() : Status(), control = control_->poll();
+    return mail.ok() ? control : mail;
   }
   void yield() override { mail_ && mail_->is_busy() ? mail_->yield() : control_->yield(); }
   void abandon(Pending* pending) override {
@@ -34,6 +35,8 @@ class OverControl : public Transport {
   }
 
   bool moves_device_memory() const noexcept override { return true; }
+  int gpu() const noexcept override { return mail_ ? mail_->gpu() : control_->gpu(); }
+  void give_up() noexcept override { control_->give_up(); }
   Status send_device(ConstBytes bytes, std::shared_ptr<const void> owner, int to, int tag,
                      Pending* pending) override {
     return mail_ ? mail_->send(bytes, std::move(owner), to, tag, pending)

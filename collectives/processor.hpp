@@ -27,6 +27,7 @@ struct Values {
 struct Work {
   bool is_done = false;
   Combined report;  // of what is done
+  Status status;    // what a codec has found wrong by then
 };
 using WorkPtr = std::shared_ptr<const Work>;
 
@@ -71,7 +72,7 @@ class Processor {
   virtual Status follow(CUstream_st* stream) = 0;
   // Seconds that the work takes are added to *seconds when it is done.
   virtual Result<WorkPtr> commit(std::shared_ptr<double> seconds) = 0;
-  // Sees what is done. Error: what a codec has found wrong.
+  // Sees what is done. Error: the GPU is lost; then nothing is under way any more.
   virtual Status poll() = 0;
   virtual bool is_idle() const = 0;  // nothing that was committed is under way
   // Waits for all.

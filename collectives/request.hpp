@@ -104,9 +104,9 @@ struct CollectiveOptions {
   Scheme scheme = Scheme::automatic;
   CodecChoice codec;               // codec == nullptr: those of the profile
   Space space = Space::host;       // of the buffers; device: the current GPU's
-  CUstream_st* stream = nullptr;   // device: the call comes behind what is on it, and in front of what follows
+  CUstream_st* stream = nullptr;   // device: the call comes behind what is on it
   unsigned threads = 1;            // for coding
-  bool checksum_plain = false;     // uncompressed messages carry a checksum, too
+  bool checksum_plain = false;     // uncompressed messages carry a checksum, too, but not from GPU to GPU
   bool trusts_ranks = false;       // to make the same calls: the transport's own collectives are not checked
   double timeout_seconds = 0;      // a peer silent for so long is an error; 0: wait for ever
   std::uint64_t piece_values = 0;  // of a message; 0: by the profile

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <utility>
 
 #include "collectives/bound.hpp"
 #include "collectives/launch.hpp"
@@ -16,10 +17,17 @@ struct Running {
   Processor* processor = nullptr;
   Record own, all;         // own data, and those of all ranks
   bool has_asked = false;  // all ranks know `all`
+  bool has_followed = false;
   Decision decision;
   Spending spending;
   CallReport report;
   std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
+
+  // What the call enqueues comes behind what is on the caller's stream, once.
+  Status follow_caller() {
+    if (std::exchange(has_followed, true)) return Status();
+    return processor->follow(call.options.stream);
+  }
 };
 
 // ---- decide.cpp

@@ -49,6 +49,7 @@ class Transport {
   // ---- Memory of GPUs: messages of the current one's memory, whose bytes are all there. As send() and
   // receive(), but a receive has exactly the length of its message, and tags are of their own.
   virtual bool moves_device_memory() const noexcept { return false; }
+  virtual int gpu() const noexcept { return -1; }  // the rank's; -1: any
   virtual Status send_device(ConstBytes, std::shared_ptr<const void> /*owner*/, int /*to*/, int /*tag*/,
                              Pending*) {
     return Status(Code::unsupported, "this transport does not move memory of GPUs");
@@ -56,6 +57,9 @@ class Transport {
   virtual Status receive_device(Bytes, int /*from*/, int /*tag*/, Pending*) {
     return Status(Code::unsupported, "this transport does not move memory of GPUs");
   }
+
+  // What this rank has enqueued of native() ends, without the other ranks. A group may take its place.
+  virtual void give_up() noexcept {}
 
   // A transport between the given ranks, which all call this with the same list; own messages and tags.
   virtual Result<std::unique_ptr<Transport>> group(std::span<const int> ranks) = 0;

@@ -3,6 +3,7 @@
 #include "collectives/communicator.hpp"
 #include "collectives/cost.hpp"
 #include "collectives/tune_party.hpp"
+#include "core/fp_environment.hpp"
 
 namespace homz {
 namespace {
@@ -149,7 +150,7 @@ Result<Profile> tune(Transport& transport, const TuneOptions& options) {
     Profile profile = Profile::unmeasured();
     profile.machine = options.machine;
     HOMZ_TRY(party.barrier());
-    HOMZ_TRY(tune_processor(options, profile));
+    HOMZ_TRY(enter([&] { return tune_host(options, profile); }));
     HOMZ_TRY(take_slowest(party, profile));
     HOMZ_TRY(tune_links(transport, options, profile));
     HOMZ_TRY(tune_calls(transport, options, profile));

@@ -14,6 +14,7 @@ struct TuneOptions {
   std::vector<std::string> codecs;  // as given to Registry::choose; none: the default codec
   double seconds_each = 0.02;       // spent on a number, about
   std::uint64_t most_native_bytes = std::uint64_t{64} << 20;
+  std::uint64_t most_native_bytes_on_gpu = std::uint64_t{256} << 20;
 };
 
 // All of it. All ranks of the transport call this, at about the same time, and get the same profile: of
@@ -33,7 +34,7 @@ Status tune_calls(Transport& transport, const TuneOptions& options, Profile& pro
 // The collectives that the transport has, from 4 bytes on.
 Status tune_natives(Transport& transport, const TuneOptions& options, Profile& profile);
 // All that is asked of GPUs, if each rank has one, its current: codecs, links, the transport's collectives,
-// and what a call takes besides. After tune_links().
+// and what a call takes besides. After tune_links() and tune_calls().
 Status tune_gpus(Transport& transport, const TuneOptions& options, Profile& profile);
 
 }  // namespace homz

@@ -7,19 +7,19 @@
 #include "collectives/tune_party.hpp"
 #include "core/fp_environment.hpp"
 #include "core/gpu/gpu.hpp"
+#include "homomorphic/codec_arithmetic.hpp"
 
 namespace homz {
 namespace {
 
 constexpr std::uint64_t kShort = 1 << 16, kLong = 32 << 20;  // bytes of messages
 constexpr std::size_t kMany = 16;
-constexpr std::uint64_t kNatives = 256 << 20;                // bytes of the largest call of the transport's
 constexpr std::uint64_t kProbe = 1 << 20;                    // values of a call
 constexpr double kRatio = 8;                                 // of them, about
 
 // ---- Links: all ranks with a neighbour at once, as in calls
 
-// One short message, several, and a long one; profile.message_seconds is that of a short one among others.
+// One short message, several, and a long one; able.message_seconds is that of a short one among others.
 Status measure_link(Party& party, double budget, Abilities& able) {
   HOMZ_ASSIGN(gpu::Memory out, gpu::Memory::on_device(kLong));
   HOMZ_ASSIGN(gpu::Memory in, gpu::Memory::on_device(kLong));
@@ -62,8 +62,20 @@ std::vector<float> smooth_wave() {
   return values;
 }
 
+// That can do the call.
+const CodecProfile* codec_of_call(const Profile& profile) {
+  for (const CodecProfile& each : profile.gpu.codecs) {
+    const auto codec = registry().choose(each.codec);
+    const CodecArithmetic* const arithmetic = codec.ok() ? find_arithmetic(codec->codec->info().id) : nullptr;
+    if (arithmetic != nullptr && arithmetic->on_device()) return &each;
+  }
+  return nullptr;
+}
+
 // What a compressed call takes beyond what its codec and its links do.
 Status measure_call(Transport& transport, Party& party, double budget, Profile& profile) {
+  const CodecProfile* const codec = codec_of_call(profile);
+  if (codec == nullptr) return Status();
   HOMZ_ASSIGN(auto own, group_of_all(transport));
   HOMZ_ASSIGN(Communicator communicator, Communicator::make(std::move(own), profile));
   const std::vector<float> wave = smooth_wave();
@@ -79,6 +91,7 @@ Status measure_call(Transport& transport, Party& party, double budget, Profile& 
   options.algorithm = Algorithm::direct;
   options.scheme = Scheme::homcomp_fused;
   options.piece_values = kProbe / 4;
+  HOMZ_ASSIGN(options.codec, registry().choose(codec->codec));
   options.report = &report;
   const auto call = [&]() -> Result<double> {
     const auto begin = std::chrono::steady_clock::now();
@@ -98,7 +111,7 @@ Status measure_call(Transport& transport, Party& party, double budget, Profile& 
   task.ranks_per_node = party.size();
   task.lossy = task.on_device = true;
   profile.gpu.call_seconds = 0;
-  const Approach approach{options.algorithm, options.scheme, &profile.gpu.codecs.front(),
+  const Approach approach{options.algorithm, options.scheme, codec,
                           report.ratio() > 0 ? report.ratio() : kRatio, options.piece_values, 1};
   profile.gpu.call_seconds = std::max(seconds - expected_cost(task, approach, profile).seconds, 0.0);
   return party.slowest({&profile.gpu.call_seconds, 1});
@@ -106,10 +119,28 @@ Status measure_call(Transport& transport, Party& party, double budget, Profile& 
 
 }  // namespace
 
-Status tune_gpus(Transport& transport, const TuneOptions& given, Profile& profile) {
+namespace {
+
+// NCCL's, if the transport has them.
+Status tune_gpu_natives(Transport& transport, TuneOptions options, Profile& profile) {
+  options.most_native_bytes = options.most_native_bytes_on_gpu;
+  profile.gpu.natives.clear();
+  if (!transport.has_native(Collective::allreduce, 1, Space::device)) return Status();
+  const std::uint64_t room = native_room(transport, options);
+  HOMZ_ASSIGN(gpu::Memory in, gpu::Memory::on_device(room));
+  HOMZ_ASSIGN(gpu::Memory out, gpu::Memory::on_device(room));
+  HOMZ_ASSIGN(gpu::Stream stream, gpu::Stream::make());
+  for (gpu::Memory* const memory : {&in, &out})
+    HOMZ_TRY(gpu::fill(memory->bytes(), std::byte{}, stream.get()));
+  HOMZ_TRY(gpu::wait(stream.get()));
+  return measure_natives(transport, options, in.bytes(), out.bytes(), device(stream.get()),
+                         profile.gpu.natives);
+}
+
+}  // namespace
+
+Status tune_gpus(Transport& transport, const TuneOptions& options, Profile& profile) {
   return enter([&]() -> Status {
-    TuneOptions options = given;
-    options.most_native_bytes = std::max(options.most_native_bytes, kNatives);
     HOMZ_ASSIGN(auto own, group_of_all(transport));
     Party party(*own);
     double lacks = gpu::ready().ok() ? 0 : 1;
@@ -124,14 +155,7 @@ Status tune_gpus(Transport& transport, const TuneOptions& given, Profile& profil
     profile.gpu.long_message_seconds = profile.long_message_seconds;
     if (party.size() < 2) return Status();
     if (is_direct) HOMZ_TRY(measure_link(party, options.seconds_each, profile.gpu));
-    const std::uint64_t room = native_room(transport, options);
-    HOMZ_ASSIGN(gpu::Memory in, gpu::Memory::on_device(room));
-    HOMZ_ASSIGN(gpu::Memory out, gpu::Memory::on_device(room));
-    HOMZ_ASSIGN(gpu::Stream stream, gpu::Stream::make());
-    for (gpu::Memory* const memory : {&in, &out}) HOMZ_TRY(gpu::fill(memory->bytes(), std::byte{}, stream.get()));
-    HOMZ_TRY(gpu::wait(stream.get()));
-    HOMZ_TRY(measure_natives(transport, options, in.bytes(), out.bytes(), device(stream.get()),
-                             profile.gpu.natives));
+    HOMZ_TRY(tune_gpu_natives(transport, options, profile));
     return measure_call(transport, party, options.seconds_each, profile);
   });
 }

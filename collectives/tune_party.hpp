@@ -82,7 +82,8 @@ class Party {
 // Each number of the profile that ranks measure alone: the slowest counts.
 Status take_slowest(Party& party, Abilities& able);
 
-// Curves of the codecs of the options, on a GPU whose messages have that home.
+// Codecs, copying and adding, alone: on the host, and on a GPU whose messages have that home.
+Status tune_host(const TuneOptions& options, Abilities& able);
 Status tune_gpu_codecs(Home home, const TuneOptions& options, Abilities& able);
 
 // Bytes of the buffers of measure_natives().

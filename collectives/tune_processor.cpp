@@ -153,15 +153,19 @@ Status tune_gpu_codecs(Home home, const TuneOptions& given, Abilities& able) {
   return measure_codecs(*gpu, pool, there.bytes, kPiecesOnGpu, options, able.codecs);
 }
 
-Status tune_processor(const TuneOptions& given, Profile& profile) {
+Status tune_host(const TuneOptions& given, Abilities& able) {
+  const TuneOptions options = with_codecs(given);
+  const std::vector<float> made = smooth_values();
+  const ConstBytes values = std::as_bytes(std::span(made));
+  BlockPool pool;
+  const auto processor = host_processor();
+  HOMZ_TRY(measure_memory(*processor, values, kPieces[2], options.seconds_each, able));
+  return measure_codecs(*processor, pool, values, kPieces, options, able.codecs);
+}
+
+Status tune_processor(const TuneOptions& options, Profile& profile) {
   return enter([&]() -> Status {
-    const TuneOptions options = with_codecs(given);
-    const std::vector<float> made = smooth_values();
-    const ConstBytes values = std::as_bytes(std::span(made));
-    BlockPool pool;
-    const auto processor = host_processor();
-    HOMZ_TRY(measure_memory(*processor, values, kPieces[2], options.seconds_each, profile));
-    HOMZ_TRY(measure_codecs(*processor, pool, values, kPieces, options, profile.codecs));
+    HOMZ_TRY(tune_host(options, profile));
     return gpu::ready().ok() ? tune_gpu_codecs(Home::pinned, options, profile.gpu) : Status();
   });
 }

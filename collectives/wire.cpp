@@ -187,6 +187,7 @@ void Wire::hang_up() {
 
 Status Wire::renew() {
   hang_up();
+  current_->give_up();
   std::vector<int> all(static_cast<std::size_t>(first_->size()));
   std::iota(all.begin(), all.end(), 0);
   auto renewed = first_->group(all);

@@ -13,8 +13,8 @@ enum class Space : std::uint8_t { host, device };
 // Host: `threads` worker threads at most, 0 = one a core; the bytes produced never depend on it.
 // Device: work is enqueued on `stream`; nothing is allocated or synchronised inside. What kernels find wrong
 // with a stream goes to *fault, if there is one: a Code, 0 for none, in memory that the device can write
-// (device or pinned); it is written once, at the end, and is the caller's to read after the stream has been
-// waited for.
+// (device or pinned), the caller's to read after the stream has been waited for. Some calls set it to 0 as
+// they begin: what is under way at once needs a word each.
 struct Exec {
   Space space = Space::host;
   CUstream_st* stream = nullptr;

@@ -29,9 +29,11 @@ Status use(int) {
 Result<int> current() {
   return ready();
 }
-Result<bool> reaches(const std::byte*) {
+Result<Residence> residence(const std::byte*) {
   return ready();
 }
+OnGpu::OnGpu(int) {}
+OnGpu::~OnGpu() = default;
 
 void Memory::Free::operator()(std::byte*) const noexcept {}
 Result<Memory> Memory::on_device(std::uint64_t) {

@@ -55,10 +55,28 @@ Result<int> current() {
   return device;
 }
 
-Result<bool> reaches(const std::byte* memory) {
+Result<Residence> residence(const std::byte* memory) {
   cudaPointerAttributes attributes{};
+  HOMZ_ASSIGN(const int here, current());
   HOMZ_TRY(status_of(cudaPointerGetAttributes(&attributes, memory), "asking where memory is"));
-  return attributes.type != cudaMemoryTypeUnregistered;
+  const bool is_of_a_gpu = attributes.type == cudaMemoryTypeDevice;
+  return Residence{is_of_a_gpu ? attributes.device == here : attributes.type != cudaMemoryTypeUnregistered,
+                   is_of_a_gpu ? attributes.device : -1};
+}
+
+OnGpu::OnGpu(int gpu) {
+  if (gpu < 0) return;
+  const Result<int> now = current();
+  if (!now.ok()) {
+    status_ = now.status();
+  } else if (*now != gpu) {
+    before_ = *now;
+    status_ = use(gpu);
+  }
+}
+
+OnGpu::~OnGpu() {
+  if (before_ >= 0) cudaSetDevice(before_);
 }
 
 void Memory::Free::operator()(std::byte* memory) const noexcept {

@@ -1,4 +1,4 @@
-// The GPU as programs see it: memory, streams and copies. For programs and tests; the library proper takes
+// The GPU as programs see it: memory, streams and copies. For programs, tests and collectives; codecs take
 // the caller's memory and stream. In a build without CUDA every function fails with what to do about it.
 #pragma once
 
@@ -21,7 +21,27 @@ Result<std::uint64_t> free_memory();
 Result<int> count();
 Result<int> current();  // the current GPU's number
 Status use(int gpu);    // makes it this thread's current one
-Result<bool> reaches(const std::byte* memory);  // whether kernels do: of the GPU, pinned or managed
+
+// Where memory is, as kernels of the current GPU see it. `gpu`: of memory of a GPU, else -1.
+struct Residence {
+  bool is_reached = false;  // of that GPU, pinned or managed
+  int gpu = -1;
+};
+Result<Residence> residence(const std::byte* memory);
+
+// A GPU is the current one, for a while; none if negative.
+class OnGpu {
+ public:
+  explicit OnGpu(int gpu);
+  ~OnGpu();
+  OnGpu(const OnGpu&) = delete;
+  OnGpu& operator=(const OnGpu&) = delete;
+  const Status& status() const noexcept { return status_; }
+
+ private:
+  int before_ = -1;
+  Status status_;
+};
 
 // Memory of the GPU, or of the host with pages pinned so that copies overlap with kernels.
 class Memory {

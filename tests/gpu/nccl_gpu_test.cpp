@@ -2,6 +2,7 @@
 #include <nccl.h>
 
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <thread>
 
@@ -82,6 +83,47 @@ TEST_P(NcclMessages, OfCollectives) {
   for (const Scheme scheme : {Scheme::plain, Scheme::ccoll})
     requests.push_back(request_of(Collective::alltoall, 70001, Algorithm::direct, scheme));
   check_as_on_host(GetParam() ? over_nccl : over_peers, kRanks, requests);
+}
+
+TEST_P(NcclMessages, OfCallsThatDisagree) {
+  HOMZ_NEEDS_GPUS(kRanks);
+  on_gpu_communicators(kRanks, GetParam() ? over_nccl : over_peers, [&](Communicator& communicator) {
+    for (const Scheme scheme : {Scheme::plain, Scheme::hzccl}) {
+      Request right = request_of(Collective::allreduce, 100000, Algorithm::ring, scheme);
+      right.options.space = Space::device;
+      Request wrong = right;
+      wrong.count += static_cast<std::uint64_t>(communicator.rank());
+      EXPECT_FALSE(perform(communicator, wrong).status.ok());
+      ASSERT_TRUE(communicator.renew().ok());
+      EXPECT_TRUE(perform(communicator, right).status.ok());
+    }
+  });
+}
+
+// NCCL's own are the choice of uncompressed calls: in front of what follows on the stream, without a wait.
+TEST(NcclTransport, UncompressedCallsAreNcclsOwn) {
+  HOMZ_NEEDS_GPUS(kRanks);
+  on_gpu_communicators(kRanks, over_peers, [&](Communicator& communicator) {
+    Request request;
+    request.count = 200003;
+    request.options.space = Space::device;
+    request.options.trusts_ranks = true;
+    const Answer exact = perform(communicator, request);
+    ASSERT_TRUE(exact.status.ok()) << exact.status.message();
+    EXPECT_EQ(exact.report.algorithm, Algorithm::native);
+    std::vector<Values<float>> all;
+    for (int r = 0; r < kRanks; ++r) all.push_back(rank_data<float>(r, request.count));
+    Values<float> sum(request.count);
+    std::memcpy(sum.data(), exact.out.data(), exact.out.size());
+    expect_within(sum, homz::test::exact<float>(all, ReduceOp::sum), 1e-6);
+    request.abs_error = 1e-3;  // and it is audited as any other
+    request.options.audit_every = 1;
+    request.algorithm = Algorithm::native;
+    const Answer audited = perform(communicator, request);
+    ASSERT_TRUE(audited.status.ok()) << audited.status.message();
+    EXPECT_GE(audited.report.audited_error, 0);
+    EXPECT_LE(audited.report.audited_error, 1e-6);
+  });
 }
 
 TEST(NcclTransport, WantsAGpuARank) {

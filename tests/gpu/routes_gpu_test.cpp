@@ -1,6 +1,7 @@
 // Collectives whose messages go from GPU to GPU: the bits of the same calls on the host.
 #include <algorithm>
 
+#include "collectives/over_control.hpp"
 #include "collectives/peer.hpp"
 #include "tests/gpu/routes.hpp"
 
@@ -80,6 +81,85 @@ TEST(GpuRoute, SpacesMix) {
       ASSERT_TRUE(answer.status.ok()) << answer.status.message();
       EXPECT_TRUE(answer.out == first.out);
     }
+  });
+}
+
+// Flips a bit of one message of rank 0 from GPU to GPU.
+class Damaging final : public OverControl {
+ public:
+  Damaging(std::unique_ptr<Transport> peers, int number)
+      : OverControl(std::move(peers), nullptr), number_(number) {}
+
+  Status send_device(ConstBytes bytes, std::shared_ptr<const void> owner, int to, int tag,
+                     Pending* pending) override {
+    if (rank() != 0 || sent_++ != number_)
+      return OverControl::send_device(bytes, std::move(owner), to, tag, pending);
+    HOMZ_ASSIGN(gpu::Memory copied, gpu::Memory::on_device(bytes.size()));
+    const auto damaged = std::make_shared<gpu::Memory>(std::move(copied));
+    std::vector<std::byte> content(bytes.size());
+    HOMZ_TRY(gpu::copy(bytes, content, nullptr));
+    HOMZ_TRY(gpu::wait(nullptr));
+    content[content.size() / 2] ^= std::byte{4};
+    HOMZ_TRY(gpu::copy(content, damaged->bytes(), nullptr));
+    HOMZ_TRY(gpu::wait(nullptr));
+    return OverControl::send_device(damaged->bytes(), damaged, to, tag, pending);
+  }
+  Result<std::unique_ptr<Transport>> group(std::span<const int> ranks) override {
+    return control().group(ranks);
+  }
+
+ private:
+  int number_, sent_ = 0;
+};
+
+// Whichever piece it is, those behind it are decoded or combined well before anybody looks.
+TEST(GpuRoute, DamageIsToldAndRenewed) {
+  HOMZ_NEEDS_GPUS(1);
+  for (const Scheme scheme : {Scheme::hzccl, Scheme::homcomp_fused, Scheme::ccoll})
+    for (const int number : {0, 3, 7}) {
+      SCOPED_TRACE(testing::Message() << to_string(scheme) << ", message " << number);
+      Request request = request_of(Collective::allreduce, 8 << 16, Algorithm::ring, scheme);
+      const Answers wanted = perform_on(2, request);
+      request.options.space = Space::device;
+      const auto damaging = [&](std::unique_ptr<Transport> control) -> MadeTransport {
+        HOMZ_ASSIGN(auto peers, peer_transport(std::move(control)));
+        return std::unique_ptr<Transport>(new Damaging(std::move(peers), number));
+      };
+      on_gpu_communicators(2, damaging, [&](Communicator& communicator) {
+        const Status status = perform(communicator, request).status;
+        EXPECT_FALSE(communicator.rank() == 1 && status.ok());  // rank 0 may be done by then
+        ASSERT_TRUE(communicator.renew().ok());
+        const Answer answer = perform(communicator, request);
+        ASSERT_TRUE(answer.status.ok()) << answer.status.message();
+        EXPECT_TRUE(answer.out == wanted[static_cast<std::size_t>(communicator.rank())].out);
+      });
+    }
+}
+
+// The caller may work on another GPU while a call goes on.
+TEST(GpuRoute, AnotherGpuIsCurrentMeanwhile) {
+  HOMZ_NEEDS_GPUS(2);
+  Request request = request_of(Collective::allreduce, 300007, Algorithm::ring, Scheme::hzccl);
+  const Answers wanted = perform_on(2, request);
+  on_gpu_communicators(2, kPeers, [&](Communicator& communicator) {
+    const auto values = rank_data<float>(communicator.rank(), request.count);
+    auto in = gpu::Memory::on_device(4 * request.count), out = gpu::Memory::on_device(4 * request.count);
+    ASSERT_TRUE(in.ok() && out.ok());
+    ASSERT_TRUE(gpu::copy(bytes_of(values), in->bytes(), nullptr).ok() && gpu::wait(nullptr).ok());
+    CollectiveOptions options = options_of(request.algorithm, request.scheme);
+    options.space = Space::device;
+    auto call = communicator.start_allreduce(in->bytes(), out->bytes(), Dtype::f32, ReduceOp::sum, options);
+    ASSERT_TRUE(call.ok()) << call.status().message();
+    const int own = communicator.rank();
+    ASSERT_TRUE(gpu::use(1 - own).ok());
+    EXPECT_TRUE(call->wait().ok());
+    const Status refused =
+        communicator.allreduce(in->bytes(), out->bytes(), Dtype::f32, ReduceOp::sum, options);
+    EXPECT_EQ(refused.code(), Code::invalid_argument) << refused.message();
+    ASSERT_TRUE(gpu::use(own).ok());
+    std::vector<std::byte> back(4 * request.count);
+    ASSERT_TRUE(gpu::copy(out->bytes(), back, nullptr).ok() && gpu::wait(nullptr).ok());
+    EXPECT_TRUE(back == wanted[static_cast<std::size_t>(own)].out);
   });
 }
 

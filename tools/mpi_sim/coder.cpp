@@ -93,6 +93,9 @@ Status Coder::finish(const BlockPtr&) {
 Result<bool> Coder::is_settled() {
   return true;
 }
+Status Coder::settle() {
+  return Status();
+}
 
 Result<BlockPtr> Coder::sum(std::span<const BlockPtr> blocks, std::uint64_t bytes) {
   if (bytes == 0) return raw_block({});
