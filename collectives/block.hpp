@@ -1,5 +1,5 @@
-// The memory of a message: its frame, and the payload. On the host the payload lies right behind the frame, so
-// that both travel as they lie.
+// The memory of a message: its frame, and the payload. On the host the payload lies right behind the frame,
+// so that both travel as they lie.
 #pragma once
 
 #include <algorithm>

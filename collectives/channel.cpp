@@ -179,7 +179,8 @@ Result<BlockPtr> Channel::next(int from) {
   peer.receiving.pop_front();
   HOMZ_TRY(post(from, peer));
   // The host does not see what is on a GPU: homcomp's payloads verify themselves there.
-  if (home_ != Home::device && block->frame.has_checksum && checksum(block->payload()) != block->frame.payload_checksum)
+  if (home_ != Home::device && block->frame.has_checksum &&
+      checksum(block->payload()) != block->frame.payload_checksum)
     return Status(Code::corrupt_stream,
                   fmt::format("a message of rank {} is damaged: its checksum does not match", from));
   return block;

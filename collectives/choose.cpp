@@ -18,13 +18,13 @@ constexpr std::uint64_t kMostPieceBytes = 1 << 20;  // raw
 constexpr std::uint64_t kMostOnDevice = 256 << 20;  // where kernels start and end with half the GPU idle
 constexpr double kGuessedRatio = 4;                 // where compression is asked for and nobody looked
 constexpr double kDoubt = 1.1;                      // gains that expectations may well miss
-constexpr double kDoubtInside = 2;   // MPI libraries know the memory of a node better than messages can
-constexpr double kAskingShare = 25;  // of a call that asking may take
-constexpr double kGainShare = 4;     // of a likely gain that asking may take
+constexpr double kDoubtInside = 2;     // MPI libraries know the memory of a node better than messages can
+constexpr double kAskingShare = 25;    // of a call that asking may take
+constexpr double kGainShare = 4;       // of a likely gain that asking may take
 constexpr double kGainShareOnGpu = 1;  // calls that it pays for take milliseconds, and rarely vary
-constexpr double kLikelyRatio = 8;   // of data that somebody gives a bound for
-constexpr double kNothing = 1e9;     // ratio of data that vanish
-constexpr double kTelling = 4e-5;    // seconds, until the host knows what a GPU has found
+constexpr double kLikelyRatio = 8;     // of data that somebody gives a bound for
+constexpr double kNothing = 1e9;       // ratio of data that vanish
+constexpr double kTelling = 4e-5;      // seconds, until the host knows what a GPU has found
 
 constexpr Algorithm kAlgorithms[] = {
     Algorithm::native,       Algorithm::ring,     Algorithm::recursive_doubling,
@@ -303,7 +303,7 @@ double seconds_to_look(const Task& task, const CollectiveOptions& options, const
   const auto chunks = static_cast<double>(sampled_chunks(static_cast<std::uint64_t>(values)));
   double seconds =
       values * value_bytes * profile.of(options.space).copy_seconds_per_byte;  // for the largest magnitude
-  if (task.on_device) seconds /= 2;  // a copy writes, too
+  if (task.on_device) seconds /= 2;                                            // a copy writes, too
   for (const CodecInQuestion& codec : in_question(options, profile)) {
     const Curve& encode = speeds_of(codec, options, profile).encode;
     seconds += task.on_device ? kTelling + encode.seconds(chunks * chunk) : chunks * encode.seconds(chunk);

@@ -22,7 +22,7 @@ constexpr std::uint64_t kChunk = 4096, kLeast = 256;
 // Of work of the host.
 class Coder::Stopwatch {
  public:
-  Stopwatch(Coder& coder, double Times::* time)
+  Stopwatch(Coder& coder, double Times::*time)
       : total_(coder.processor().space() == Space::host ? &(coder.times_.get()->*time) : nullptr),
         start_(Clock::now()) {}
   ~Stopwatch() {
@@ -190,7 +190,7 @@ Status Coder::settled(Status status) {
 }
 
 // Only GPUs tell how long they take: of the host, the caller's clock does.
-Result<WorkPtr> Coder::commit(double Times::* time) {
+Result<WorkPtr> Coder::commit(double Times::*time) {
   HOMZ_ASSIGN(WorkPtr work, processor().commit(std::shared_ptr<double>(times_, &(times_.get()->*time))));
   if (processor().space() == Space::host) return work;
   HOMZ_TRY(collect());
@@ -206,7 +206,7 @@ Result<std::uint64_t> Coder::zeros_of(Needs&& needs) {
 }
 
 template <class Make>
-Result<BlockPtr> Coder::make_payload(Making making, double Times::* time, std::uint64_t zeros, Make&& make) {
+Result<BlockPtr> Coder::make_payload(Making making, double Times::*time, std::uint64_t zeros, Make&& make) {
   std::erase_if(making_, [](const Making& each) { return each.block.use_count() == 1; });  // not wanted
   making.block = block();
   HOMZ_ASSIGN(Combined* const report, processor().report());

@@ -84,8 +84,8 @@ class Coder {
   Result<std::uint64_t> zeros_of(Needs&& needs);
   // A message with the payload that `work(payload, report)` enqueues or makes, raw if need be.
   template <class Make>
-  Result<BlockPtr> make_payload(Making making, double Times::* time, std::uint64_t zeros, Make&& make);
-  Result<WorkPtr> commit(double Times::* time);
+  Result<BlockPtr> make_payload(Making making, double Times::*time, std::uint64_t zeros, Make&& make);
+  Result<WorkPtr> commit(double Times::*time);
   Status collect();
   Status check_coded(const Block& block) const;
   Status settled(Status status);

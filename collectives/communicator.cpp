@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include "collectives/launch.hpp"
-#include "core/gpu/gpu.hpp"
 #include "core/fp_environment.hpp"
+#include "core/gpu/gpu.hpp"
 
 namespace homz {
 

@@ -90,8 +90,8 @@ double Model::seconds(double bytes, const Work& work) const {
   add(work.combine, &CodecProfile::combine);
   add(work.accumulate, &CodecProfile::accumulate);
   if (threads_ > 1) coding /= std::clamp(piece / (kChunk * value_bytes_), 1.0, static_cast<double>(threads_));
-  return pieces * coding + bytes * (work.reduce * able_.reduce_seconds_per_byte +
-                                    work.copy * able_.copy_seconds_per_byte);
+  return pieces * coding +
+         bytes * (work.reduce * able_.reduce_seconds_per_byte + work.copy * able_.copy_seconds_per_byte);
 }
 
 double Model::sent_bytes(double raw, double growth) const {

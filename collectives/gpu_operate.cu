@@ -1,3 +1,4 @@
+// What reductions do to values of a GPU, and what they ask of them.
 #include <limits>
 
 #include "collectives/gpu_operate.hpp"

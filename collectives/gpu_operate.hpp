@@ -13,8 +13,8 @@ namespace homz::gpu {
 Status operate(ReduceOp op, Dtype dtype, ConstBytes left, ConstBytes right, Bytes to, CUstream_st* stream);
 Status divide(Dtype dtype, Bytes values, int ranks, CUstream_st* stream);
 
-// The bits of the largest magnitude of all finite values, as an integer of 64 bits; 0 if there are none. *bits
-// is memory of the GPU.
+// The bits of the largest magnitude of all finite values, as an integer of 64 bits; 0 if there are none.
+// *bits is memory of the GPU.
 Status largest_magnitude(Dtype dtype, ConstBytes values, std::uint64_t* bits, CUstream_st* stream);
 
 }  // namespace homz::gpu

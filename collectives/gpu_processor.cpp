@@ -135,7 +135,7 @@ class GpuProcessor final : public Processor {
   struct Desk {
     std::array<Combined, kSlots> reports;
     std::array<std::uint32_t, kSlots> faults;  // kernels of other work clear theirs
-    std::uint64_t largest;  // bits of a magnitude
+    std::uint64_t largest;                     // bits of a magnitude
   };
   struct Slot {
     gpu::Event begun, done, copied;
@@ -144,7 +144,7 @@ class GpuProcessor final : public Processor {
     std::shared_ptr<Work> work;
     unsigned slot = 0;
     bool has_begun = false, reports = false, is_copying = false;
-    BlockPtr to;    // its payload goes there from `output`, once its length is known
+    BlockPtr to;  // its payload goes there from `output`, once its length is known
     Values output;
     std::vector<std::shared_ptr<const void>> held;  // until the work is done
     std::shared_ptr<double> seconds;

@@ -141,7 +141,8 @@ Result<std::shared_ptr<Running>> prepare(Office& office, Call call) {
   HOMZ_ASSIGN(run->processor, office.processor(run->call.options));
   run->task.on_device = run->processor->space() == Space::device;
   HOMZ_TRY(check_space(office, run->call));
-  if (!run->call.may_block) HOMZ_TRY(run->follow_caller());  // not what is enqueued between start() and wait()
+  if (!run->call.may_block)
+    HOMZ_TRY(run->follow_caller());  // not what is enqueued between start() and wait()
   run->task.has_native =
       run->call.may_block && !run->task.uneven &&
       wire.transport().has_native(run->call.collective, run->signature.count, run->call.options.space);
@@ -190,8 +191,8 @@ Result<Processor*> Office::processor(const CollectiveOptions& options) {
   const int own = gpu == nullptr ? wire->transport().gpu() : calls->gpu();
   if (own >= 0 && own != current)
     return Status(Code::invalid_argument,
-                  fmt::format("GPU {} is current, but the communicator {} on GPU {}: make one for each", current,
-                              gpu == nullptr ? "was made" : "has begun to work", own));
+                  fmt::format("GPU {} is current, but the communicator {} on GPU {}: make one for each",
+                              current, gpu == nullptr ? "was made" : "has begun to work", own));
   if (gpu != nullptr) return gpu.get();
   HOMZ_ASSIGN(gpu, gpu_processor(wire->transport().moves_device_memory() ? Home::device : Home::pinned));
   calls->work_on(current);

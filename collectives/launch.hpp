@@ -67,7 +67,8 @@ struct Office {
 
   // Made when it is first wanted.
   std::unique_ptr<Processor> host, gpu;  // the GPU is that of `calls`
-  std::vector<const std::byte*> on_gpu;  // buffers of earlier calls: to ask takes as long as all else of a call
+  std::vector<const std::byte*>
+      on_gpu;  // buffers of earlier calls: to ask takes as long as all else of a call
   // That of the buffers; values of a GPU are there when the call begins.
   Result<Processor*> processor(const CollectiveOptions& options);
 

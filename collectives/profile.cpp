@@ -72,9 +72,10 @@ Status wrong(const std::string& key, const std::string& need) {
 }
 
 using Keys = std::initializer_list<std::string_view>;
-const Keys kAbilities = {"inside",        "between",         "reduce_seconds_per_byte", "copy_seconds_per_byte",
-                             "call_seconds",  "message_seconds", "long_message_seconds",    "codecs",
-                             "natives"};
+const Keys kAbilities = {
+    "inside",       "between",         "reduce_seconds_per_byte", "copy_seconds_per_byte",
+    "call_seconds", "message_seconds", "long_message_seconds",    "codecs",
+    "natives"};
 
 // An object of the text, by its path in it, that has just the keys that are taken from it.
 class Reader {

@@ -13,9 +13,9 @@ namespace {
 // Ids of a part's pieces: they need not be known to be unique, just unlikely to be mistaken.
 constexpr std::uint64_t kIdStride = 0x9e3779b1;
 
-constexpr std::size_t kBusy = 2;   // messages under way to a rank that keep its wire busy
+constexpr std::size_t kBusy = 2;    // messages under way to a rank that keep its wire busy
 constexpr std::size_t kMaking = 8;  // messages to a rank that a GPU works on
-constexpr double kPatience = 0.2;  // seconds, before those that are waited for are asked what they call
+constexpr double kPatience = 0.2;   // seconds, before those that are waited for are asked what they call
 
 template <class T>
 std::span<T> part_of(std::span<T> whole, std::uint64_t first, std::uint64_t bytes) {
@@ -298,7 +298,7 @@ Status Transfers::send(Queue& queue, Way& way, const Step& step) {
   ++steps_done_;
   const bool again = way.next < way.last_join || (!way.takes && !way.is_complete && !piece.out.empty());
   HOMZ_ASSIGN(BlockPtr message, step.kind == Kind::contribute ? handling_->contribute(piece, again)
-                                                                    : handling_->deliver(piece));
+                                                              : handling_->deliver(piece));
   if (!message->is_sealed) {
     message->frame.piece = piece.id;
     message->frame.values = way.values;

@@ -64,8 +64,8 @@ class Transport {
   // A transport between the given ranks, which all call this with the same list; own messages and tags.
   virtual Result<std::unique_ptr<Transport>> group(std::span<const int> ranks) = 0;
 
-  // The transport's own uncompressed collective, or unsupported; on values of the host blocking, on those of a
-  // GPU enqueued on exec.stream. Ranks must agree. `count`: values, as the frame of a call counts them.
+  // The transport's own uncompressed collective, or unsupported; on values of the host blocking, on those of
+  // a GPU enqueued on exec.stream. Ranks must agree. `count`: values, as the frame of a call counts them.
   virtual bool has_native(Collective, std::uint64_t /*count*/, Space) const noexcept { return false; }
   virtual Status native(Collective, ReduceOp, Dtype, ConstBytes, Bytes, std::uint64_t /*count*/, int /*root*/,
                         Exec) {

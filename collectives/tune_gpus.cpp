@@ -14,8 +14,8 @@ namespace {
 
 constexpr std::uint64_t kShort = 1 << 16, kLong = 32 << 20;  // bytes of messages
 constexpr std::size_t kMany = 16;
-constexpr std::uint64_t kProbe = 1 << 20;                    // values of a call
-constexpr double kRatio = 8;                                 // of them, about
+constexpr std::uint64_t kProbe = 1 << 20;  // values of a call
+constexpr double kRatio = 8;               // of them, about
 
 // ---- Links: all ranks with a neighbour at once, as in calls
 
@@ -111,8 +111,12 @@ Status measure_call(Transport& transport, Party& party, double budget, Profile& 
   task.ranks_per_node = party.size();
   task.lossy = task.on_device = true;
   profile.gpu.call_seconds = 0;
-  const Approach approach{options.algorithm, options.scheme, codec,
-                          report.ratio() > 0 ? report.ratio() : kRatio, options.piece_values, 1};
+  const Approach approach{options.algorithm,
+                          options.scheme,
+                          codec,
+                          report.ratio() > 0 ? report.ratio() : kRatio,
+                          options.piece_values,
+                          1};
   profile.gpu.call_seconds = std::max(seconds - expected_cost(task, approach, profile).seconds, 0.0);
   return party.slowest({&profile.gpu.call_seconds, 1});
 }

@@ -145,7 +145,8 @@ std::uint64_t whole_bytes(const NativeCall& call) {
 Result<double> seconds_of_native(Party& party, const NativeCall& call, Exec exec, double budget) {
   const ReduceOp op = reduces(call.collective) ? ReduceOp::sum : ReduceOp::none;
   const auto run = [&]() -> Status {
-    HOMZ_TRY(party.transport().native(call.collective, op, Dtype::f32, call.in, call.out, call.count, 0, exec));
+    HOMZ_TRY(
+        party.transport().native(call.collective, op, Dtype::f32, call.in, call.out, call.count, 0, exec));
     return exec.space == Space::device ? gpu::wait(exec.stream) : Status();
   };
   HOMZ_TRY(party.barrier());

@@ -149,8 +149,8 @@ Status Event::wait() const {
 
 Result<double> Event::seconds_since(const Event& earlier) const {
   float milliseconds = 0;
-  HOMZ_TRY(status_of(cudaEventElapsedTime(&milliseconds, earlier.event_.get(), event_.get()),
-                     "reading a clock"));
+  HOMZ_TRY(
+      status_of(cudaEventElapsedTime(&milliseconds, earlier.event_.get(), event_.get()), "reading a clock"));
   return 1e-3 * static_cast<double>(milliseconds);
 }
 

@@ -78,8 +78,8 @@ class WithNatives final : public Transport {
   bool has_native(Collective collective, std::uint64_t, Space) const noexcept override {
     return collective != Collective::scatter;
   }
-  Status native(Collective collective, ReduceOp op, Dtype, ConstBytes in, Bytes out, std::uint64_t count,
-                int, Exec) override {
+  Status native(Collective collective, ReduceOp op, Dtype, ConstBytes in, Bytes out, std::uint64_t count, int,
+                Exec) override {
     const std::uint64_t n = static_cast<std::uint64_t>(size()), bytes = 4 * count;
     EXPECT_EQ(op, reduces(collective) ? ReduceOp::sum : ReduceOp::none);
     const bool whole_in = collective == Collective::reduce_scatter || collective == Collective::alltoall;

@@ -10,8 +10,8 @@
 #include "collectives/nccl.hpp"
 #include "collectives/peer.hpp"
 #include "tests/collectives/ranks.hpp"
-#include "tests/gpu/support.hpp"
 #include "tests/gpu/routes.hpp"
+#include "tests/gpu/support.hpp"
 
 namespace homz::test {
 namespace {

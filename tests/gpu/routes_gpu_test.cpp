@@ -185,7 +185,8 @@ TEST(GpuRoute, PlansAndNonBlockingCalls) {
     ASSERT_TRUE(plan.ok()) << plan.status().message();
     for (int i = 0; i < 3; ++i) {
       auto planned = plan->start();
-      auto free = communicator.start_allreduce(in->bytes(), other->bytes(), Dtype::f32, ReduceOp::sum, options);
+      auto free =
+          communicator.start_allreduce(in->bytes(), other->bytes(), Dtype::f32, ReduceOp::sum, options);
       ASSERT_TRUE(planned.ok() && free.ok());
       EXPECT_TRUE(free->wait().ok());
       EXPECT_TRUE(planned->wait().ok());

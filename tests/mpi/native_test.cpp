@@ -103,7 +103,8 @@ void native_tests() {
       }
   const std::uint64_t many = std::uint64_t{1} << 31;
   expect(!transport->has_native(Collective::allgather, many, Space::host), "more values than MPI counts");
-  const Status status = transport->native(Collective::allgather, ReduceOp::none, Dtype::f32, {}, {}, many, 0, host());
+  const Status status =
+      transport->native(Collective::allgather, ReduceOp::none, Dtype::f32, {}, {}, many, 0, host());
   expect(status.code() == Code::unsupported, "more values than MPI counts: " + status.message());
 }
 
