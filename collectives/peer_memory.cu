@@ -3,7 +3,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <mutex>
 #include <random>
+#include <set>
+#include <utility>
 
 #include "collectives/peer_memory.hpp"
 #include "core/gpu/check.cuh"
@@ -52,6 +55,19 @@ cudaError_t open(const Exported& memory, void** address) {
   return error;
 }
 
+// Once; the application may have done so, too.
+Status let_reach(int current, int other) {
+  static std::mutex guard;
+  static std::set<std::pair<int, int>> done;
+  const std::lock_guard lock(guard);
+  if (done.contains({current, other})) return Status();
+  const cudaError_t error = cudaDeviceEnablePeerAccess(other, 0);
+  if (error != cudaSuccess) cudaGetLastError();
+  if (error != cudaErrorPeerAccessAlreadyEnabled) HOMZ_TRY(status_of(error, "letting GPUs reach each other"));
+  done.insert({current, other});
+  return Status();
+}
+
 }  // namespace
 
 Result<Uuid> uuid() {
@@ -75,11 +91,7 @@ Status reach(const Uuid& gpu, bool by_address) {
                                            " does not reach the memory of GPU " + std::to_string(other) +
                                            ": take GPUs that do (nvidia-smi topo -p2p r), or NCCL");
     if (!by_address) return Status();
-    const cudaError_t error = cudaDeviceEnablePeerAccess(other, 0);
-    if (error == cudaSuccess) return Status();
-    cudaGetLastError();
-    return error == cudaErrorPeerAccessAlreadyEnabled ? Status()
-                                                      : status_of(error, "letting GPUs reach each other");
+    return let_reach(current, other);
   }
   return Status();
 }
