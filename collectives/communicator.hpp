@@ -66,7 +66,7 @@ class AllreducePlan {
 class Communicator {
  public:
   // Called by all ranks of the transport. Rank 0's profile holds for all. A rank that is silent for
-  // `timeout_seconds` is an error; 0: waits for ever.
+  // `timeout_seconds` meanwhile is an error; 0: waits for ever. Calls have their own, in their options.
   static Result<Communicator> make(std::unique_ptr<Transport> transport, const Profile& profile,
                                    double timeout_seconds = 0);
   Communicator(Communicator&&) noexcept;

@@ -155,8 +155,10 @@ Status Transfers::wait(bool something_done) {
   if (idle > kPatience) HOMZ_TRY(wire_.failure());
   if (idle > kPatience && !has_asked_) {
     has_asked_ = true;
+    // A message that is not taken is one that its receiver does not expect: who only sends must ask, too.
     for (const Queue& queue : queues_)
-      if (queue.next_receive < queue.receives.size()) wire_.ask(job_.call.sequence, queue.peer);
+      if (queue.next_receive < queue.receives.size() || channel_->under_way(queue.peer) != 0)
+        wire_.ask(job_.call.sequence, queue.peer);
   }
   if (job_.timeout_seconds <= 0 || idle < job_.timeout_seconds) return Status();
   for (const Queue& queue : queues_)

@@ -130,6 +130,23 @@ void ranks_that_disagree_all_hear_of_it() {
   expect(sum[0] == static_cast<float>(ranks), "its sum");
 }
 
+// MPI holds back long messages until they are received: ranks that only send wait, too.
+void ranks_of_two_minds_about_the_root_hear_of_it() {
+  if (ranks < 2) return;
+  Communicator communicator = make_communicator();
+  std::vector<float> data(1000000, 1);
+  for (const Algorithm algorithm : {Algorithm::ring, Algorithm::binomial}) {
+    CollectiveOptions options;
+    options.algorithm = algorithm;
+    const int root = own_rank == ranks - 1 ? own_rank : 0;
+    const Status status = communicator.bcast(bytes_of(data), Dtype::f32, root, options);
+    const bool may_be_done = own_rank != ranks - 1;  // with what the other root has sent
+    expect(status.code() == Code::invalid_argument || (may_be_done && status.ok()),
+           "two roots are no error: " + status.message());
+    expect_ok(communicator.renew(), "renew");
+  }
+}
+
 void subcommunicators_work() {
   MPI_Comm half = MPI_COMM_NULL;
   MPI_Comm_split(MPI_COMM_WORLD, own_rank % 2, -own_rank, &half);
@@ -195,6 +212,7 @@ void collective_tests() {
   all_collectives_by_all_ways();
   long_vectors();
   ranks_that_disagree_all_hear_of_it();
+  ranks_of_two_minds_about_the_root_hear_of_it();
   subcommunicators_work();
   several_calls_go_on_at_once();
   plans_are_used_again();
