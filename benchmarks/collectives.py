@@ -152,13 +152,25 @@ def line(cells):
     return "| " + " | ".join(str(cell) for cell in cells) + " |\n"
 
 
+def described_commit():
+    """Of this checkout; nothing where there is none."""
+    try:
+        return subprocess.run(["git", "describe", "--always", "--dirty"], capture_output=True, text=True, check=False).stdout.strip()
+    except OSError:
+        return ""
+
+
+def command(*unsaid):
+    """How this program was called, without options that say nothing about its report, and their values."""
+    return shlex.join(word for word, before in zip(sys.argv, ["", *sys.argv])
+                      if word != "--append" and not {word, before} & set(unsaid))
+
+
 def head(options, title):
     """What a report begins with: the title, unless it is appended, and how it was made. Before the report is opened, which
     makes the checkout a dirty one."""
-    commit = subprocess.run(["git", "describe", "--always", "--dirty"], capture_output=True, text=True, check=False).stdout
-    words = [word for word, before in zip(sys.argv, ["", *sys.argv]) if "--note" not in (word, before) and word != "--append"]
     return ("\n" if options.append else f"# {title}\n\n") + (
-        f"`{shlex.join(words)}`, commit {commit.strip()}, {datetime.date.today()}, {os.cpu_count()} cores shared by all "
+        f"`{command('--note')}`, commit {described_commit()}, {datetime.date.today()}, {os.cpu_count()} cores shared by all "
         f"ranks, load {os.getloadavg()[0]:.1f} at the start\n\n")
 
 

@@ -21,7 +21,7 @@ import subprocess
 import sys
 import textwrap
 
-from collectives import how, line, size_text
+from collectives import command, described_commit, how, line, size_text
 
 
 @dataclasses.dataclass(frozen=True)
@@ -74,13 +74,6 @@ def parse():
     if unknown:
         parser.error(f"--tiers: no {', '.join(sorted(unknown))}; there are {', '.join(TIERS)}")
     return options
-
-
-def described_commit():
-    try:
-        return subprocess.run(["git", "describe", "--always", "--dirty"], capture_output=True, text=True, check=False).stdout.strip()
-    except OSError:
-        return ""
 
 
 def run(options, tier, transport, collective, rel):
@@ -144,11 +137,9 @@ def write_run(options, out, tier, transport, collective, rel):
 def main():
     options = parse()
     commit = options.commit or described_commit() or "unknown"  # before the report is opened, which makes the checkout dirty
-    words = [word for word, before in zip(sys.argv, ["", *sys.argv])
-             if "--note" not in (word, before) and "--commit" not in (word, before) and word != "--append"]
     with open(options.output, "a" if options.append else "w", encoding="utf-8") as out:
         out.write("\n" if options.append else "# Collectives between GPUs, against NCCL's own\n\n")
-        out.write(f"`{shlex.join(words)}`, commit {commit}, {datetime.date.today()}\n")
+        out.write(f"`{command('--note', '--commit')}`, commit {commit}, {datetime.date.today()}\n")
         for text in (None if options.append else LEGEND, options.note):
             out.write("\n" + textwrap.fill(text, 130) + "\n" if text else "")
         are_well = [write_run(options, out, *each) for each in runs(options)]

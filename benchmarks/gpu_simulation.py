@@ -8,13 +8,12 @@ travel whole, and pieces are as large as pays: of --pieces the best is taken. Wr
 import argparse
 import datetime
 import json
-import shlex
-import subprocess
 import sys
 import tempfile
 import textwrap
 from pathlib import Path
 
+from collectives import command, described_commit
 from simulation import Case, ms, table
 
 ALGORITHMS = ["ring", "two-level", "rabenseifner", "recursive-doubling", "direct"]
@@ -232,14 +231,13 @@ def against_measured(options, folder, machine):
 
 
 def write(options, cases, beside):
-    commit = subprocess.run(["git", "describe", "--always", "--dirty"], capture_output=True, text=True, check=False).stdout
-    words = [word for word, before in zip(sys.argv, ["", *sys.argv]) if "--keep" not in (word, before)]
+    commit = described_commit()  # before the report is opened, which makes the checkout dirty
     measured = json.loads(Path(options.measured).read_text(encoding="utf-8"))
     longest = measured["gpu"]["codecs"][0]["encode"][-1][0] / 2**20
     ratios = options.ratios.split(",")
     text = ["# Allreduce on many GPUs, SIMULATED\n\n**All times here are simulated.** No cluster has run them. Two GPUs were measured; "
             "the rest is a model.\n\n"
-            f"`{shlex.join(words)}`, commit {commit.strip()}, {datetime.date.today()}, SimGrid under homz-mpi-sim\n\n"]
+            f"`{command('--keep')}`, commit {commit}, {datetime.date.today()}, SimGrid under homz-mpi-sim\n\n"]
     told = [f"Input: [{Path(options.measured).name}]({Path(options.measured).name}), {measured['machine']}. From it: the codec's kernels, "
             "copies, sums, the time of a call and of a message (the host starts each, and waits), and the link inside a node. Assumed: "
             f"{options.per_node} GPUs a node, one link of {options.gbits:g} Gbit/s for all of them, {options.latency:.3g} us between nodes "

@@ -18,6 +18,8 @@ import textwrap
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from collectives import command, described_commit
+
 ALGORITHMS = ["ring", "two-level", "recursive-doubling", "rabenseifner", "direct"]
 SCHEMES = ["plain", "ccoll", "hzccl", "homcomp-fused"]
 BASELINES = ["lr", "rab", "rdb", "ompi_ring_segmented", "smp_rsag_lr"]  # never SMPI's default, which is slow
@@ -268,14 +270,13 @@ def table(rows):
 
 
 def write(options, cases, more):
-    commit = subprocess.run(["git", "describe", "--always", "--dirty"], capture_output=True, text=True, check=False).stdout
-    words = [word for word, before in zip(sys.argv, ["", *sys.argv]) if "--keep" not in (word, before)]
+    commit = described_commit()  # before the report is opened, which makes the checkout dirty
     path = Path(options.output)
     picture = path.with_suffix(".svg")
     plot(cases, list(dict.fromkeys(size for case in cases for size in case.sizes)), picture)
     profiles = [entry.split(":")[0] for entry in options.machines.split(",")]
     text = ["# Allreduce at scale, simulated\n\n**All numbers here are simulated.** No cluster has run them.\n\n"
-            f"`{shlex.join(words)}`, commit {commit.strip()}, {datetime.date.today()}, SimGrid under homz-mpi-sim\n\n"]
+            f"`{command('--keep')}`, commit {commit}, {datetime.date.today()}, SimGrid under homz-mpi-sim\n\n"]
     told = [f"Vectors of f32 on every rank, {options.per_node} ranks a node, nodes with one link each at a switch that never is the "
             f"bottleneck, {options.latency:g} us between nodes. One rank's data are {options.ratio} times smaller when encoded with its "
             "share of the bound; sums of k ranks take log2 k bits a value more. The bound is relative to the sum, so shares do not "

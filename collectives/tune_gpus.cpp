@@ -17,6 +17,18 @@ constexpr std::size_t kMany = 16;
 constexpr std::uint64_t kProbe = 1 << 20;  // values of a call
 constexpr double kRatio = 8;               // of them, about
 
+// Median of f(), which all ranks call equally often.
+template <class F>
+Result<double> median_seconds(double budget, F&& f) {
+  std::vector<double> times(std::clamp<std::size_t>(static_cast<std::size_t>(budget / 1e-3), 5, 25));
+  for (double& each : times) {
+    const auto begin = std::chrono::steady_clock::now();
+    HOMZ_TRY(f());
+    each = seconds_between(begin, std::chrono::steady_clock::now());
+  }
+  return median_of(std::move(times));
+}
+
 // ---- Links: all ranks with a neighbour at once, as in calls
 
 // One short message, several, and a long one; able.message_seconds is that of a short one among others.
@@ -32,14 +44,11 @@ Status measure_link(Party& party, double budget, Abilities& able) {
   const int peer = party.rank() ^ 1;
   double seconds[3] = {};
   for (std::size_t i = 0; i < 3 && peer < party.size(); ++i) {
-    std::vector<double> times(std::clamp<std::size_t>(static_cast<std::size_t>(budget / 1e-3), 5, 25));
-    for (double& each : times) {
-      const auto begin = std::chrono::steady_clock::now();
-      HOMZ_TRY(party.exchange_on_gpus(peer, out.bytes().first(kProbes[i].bytes),
-                                      in.bytes().first(kProbes[i].bytes), kProbes[i].messages));
-      each = seconds_between(begin, std::chrono::steady_clock::now());
-    }
-    seconds[i] = median_of(std::move(times));
+    const auto [bytes, messages] = kProbes[i];
+    HOMZ_ASSIGN(seconds[i], median_seconds(budget, [&] {
+                  return party.exchange_on_gpus(peer, out.bytes().first(bytes), in.bytes().first(bytes),
+                                                messages);
+                }));
   }
   HOMZ_TRY(party.slowest(seconds));
   const auto [one, many, one_long] = seconds;
@@ -93,17 +102,11 @@ Status measure_call(Transport& transport, Party& party, double budget, Profile& 
   options.piece_values = kProbe / 4;
   HOMZ_ASSIGN(options.codec, registry().choose(codec->codec));
   options.report = &report;
-  const auto call = [&]() -> Result<double> {
-    const auto begin = std::chrono::steady_clock::now();
-    HOMZ_TRY(communicator.allreduce(in.bytes(), out.bytes(), Dtype::f32, ReduceOp::sum, options));
-    return seconds_between(begin, std::chrono::steady_clock::now());
+  const auto call = [&] {
+    return communicator.allreduce(in.bytes(), out.bytes(), Dtype::f32, ReduceOp::sum, options);
   };
-  for (int i = 0; i < 2; ++i) HOMZ_TRY(call().status());
-  std::vector<double> times(std::clamp<std::size_t>(static_cast<std::size_t>(budget / 1e-3), 5, 25));
-  for (double& each : times) {
-    HOMZ_ASSIGN(each, call());
-  }
-  double seconds = median_of(std::move(times));
+  for (int i = 0; i < 2; ++i) HOMZ_TRY(call());
+  HOMZ_ASSIGN(double seconds, median_seconds(budget, call));
   HOMZ_TRY(party.slowest({&seconds, 1}));
   Task task;
   task.count = kProbe;
@@ -120,10 +123,6 @@ Status measure_call(Transport& transport, Party& party, double budget, Profile& 
   profile.gpu.call_seconds = std::max(seconds - expected_cost(task, approach, profile).seconds, 0.0);
   return party.slowest({&profile.gpu.call_seconds, 1});
 }
-
-}  // namespace
-
-namespace {
 
 // NCCL's, if the transport has them.
 Status tune_gpu_natives(Transport& transport, TuneOptions options, Profile& profile) {

@@ -111,6 +111,10 @@ Result<LinkProfile> measure_link(Party& party, Pair pair, double budget) {
 
 // ---- The transport's collectives
 
+constexpr Collective kAll[] = {Collective::allreduce, Collective::reduce_scatter, Collective::reduce,
+                               Collective::allgather, Collective::bcast,          Collective::scatter,
+                               Collective::gather,    Collective::alltoall};
+
 bool waits_for_all(Collective collective) {
   return collective == Collective::allreduce || collective == Collective::reduce_scatter ||
          collective == Collective::allgather || collective == Collective::alltoall;
@@ -203,14 +207,6 @@ Status tune_links(Transport& transport, const TuneOptions& options, Profile& pro
     return Status();
   });
 }
-
-namespace {
-
-constexpr Collective kAll[] = {Collective::allreduce, Collective::reduce_scatter, Collective::reduce,
-                               Collective::allgather, Collective::bcast,          Collective::scatter,
-                               Collective::gather,    Collective::alltoall};
-
-}  // namespace
 
 std::uint64_t native_room(const Transport& transport, const TuneOptions& options) {
   return std::max<std::uint64_t>(options.most_native_bytes, 4) +

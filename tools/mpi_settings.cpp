@@ -8,7 +8,8 @@
 
 namespace homz {
 
-std::optional<Usage> usage_of(CLI::App& app, int argc, char** argv) {
+std::optional<Usage> usage_of(CLI::App& app, int argc, char** argv,
+                              const std::function<Status()>& understand) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -16,6 +17,8 @@ std::optional<Usage> usage_of(CLI::App& app, int argc, char** argv) {
     const int status = app.exit(error, out, problems) == 0 ? 0 : 2;
     return Usage{status, out.str() + problems.str()};
   }
+  const Status status = understand();
+  if (!status.ok()) return Usage{2, fmt::format("{}: {}\n", app.get_name(), status.message())};
   return std::nullopt;
 }
 

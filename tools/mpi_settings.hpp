@@ -1,6 +1,7 @@
 // What the command lines of homz-mpi-bench, homz-gpu-bench and homz-mpi-sim share.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <sstream>
 #include <string>
@@ -20,8 +21,9 @@ struct Usage {
   std::string text;
 };
 
-// How the program ends by its command line alone, if it does.
-std::optional<Usage> usage_of(CLI::App& app, int argc, char** argv);
+// How the program ends by its command line alone, if it does. `understand` makes settings of what was parsed.
+std::optional<Usage> usage_of(CLI::App& app, int argc, char** argv,
+                              const std::function<Status()>& understand);
 
 // Of words between commas.
 template <class T>

@@ -56,9 +56,6 @@ Status Event::record(CUstream_st*) const {
 Result<bool> Event::is_done() const {
   return ready();
 }
-Status Event::wait() const {
-  return ready();
-}
 Result<double> Event::seconds_since(const Event&) const {
   return ready();
 }

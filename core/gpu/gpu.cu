@@ -143,10 +143,6 @@ Result<bool> Event::is_done() const {
   return true;
 }
 
-Status Event::wait() const {
-  return status_of(cudaEventSynchronize(event_.get()), "waiting for an event");
-}
-
 Result<double> Event::seconds_since(const Event& earlier) const {
   float milliseconds = 0;
   HOMZ_TRY(

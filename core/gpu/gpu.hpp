@@ -87,8 +87,7 @@ class Event {
   Event() = default;
   static Result<Event> make();
   Status record(CUstream_st* stream) const;
-  Result<bool> is_done() const;  // true if never recorded
-  Status wait() const;
+  Result<bool> is_done() const;                              // true if never recorded
   Result<double> seconds_since(const Event& earlier) const;  // both are done
   Status hold(CUstream_st* stream) const;  // what is enqueued there from now on waits for it
 

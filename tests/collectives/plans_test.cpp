@@ -62,14 +62,7 @@ TEST_P(Plans, GiveWhatAllreduceGives) {
           2);
 }
 
-INSTANTIATE_TEST_SUITE_P(Schemes, Plans,
-                         testing::Values(Scheme::plain, Scheme::cprp2p, Scheme::ccoll, Scheme::hzccl,
-                                         Scheme::homcomp_ahead, Scheme::homcomp_step, Scheme::homcomp_fused),
-                         [](const auto& info) {
-                           std::string name(to_string(info.param));
-                           std::ranges::replace(name, '-', '_');
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(Schemes, Plans, testing::ValuesIn(kAllSchemes), scheme_name);
 
 // Data that the bound is too close for run uncompressed, and what comes behind compressed again.
 TEST(Plan, OfDataThatOutgrowTheBound) {

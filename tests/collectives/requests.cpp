@@ -1,5 +1,6 @@
 #include "tests/collectives/requests.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 
@@ -41,6 +42,25 @@ std::ostream& operator<<(std::ostream& out, const Request& request) {
              << " " << to_string(request.dtype) << ", root " << request.root << ", "
              << to_string(request.algorithm) << ", " << to_string(request.scheme) << ", bound "
              << request.abs_error;
+}
+
+std::string scheme_name(const testing::TestParamInfo<Scheme>& info) {
+  std::string name(to_string(info.param));
+  std::ranges::replace(name, '-', '_');
+  return name;
+}
+
+Request request_of(Collective collective, std::uint64_t count, Algorithm algorithm, Scheme scheme,
+                   ReduceOp op, Dtype dtype) {
+  Request request{.collective = collective,
+                  .count = count,
+                  .algorithm = algorithm,
+                  .scheme = scheme,
+                  .op = reduces(collective) ? op : ReduceOp::none,
+                  .dtype = dtype};
+  request.abs_error = scheme == Scheme::plain ? 0 : 1e-3;
+  request.options.piece_values = 1 << 16;
+  return request;
 }
 
 CollectiveOptions options_of(Algorithm algorithm, Scheme scheme, double bound) {

@@ -13,6 +13,12 @@ inline constexpr Collective kAllCollectives[] = {
     Collective::allreduce, Collective::reduce_scatter, Collective::reduce, Collective::allgather,
     Collective::bcast,     Collective::scatter,        Collective::gather, Collective::alltoall};
 
+inline constexpr Scheme kAllSchemes[] = {Scheme::plain,        Scheme::cprp2p,        Scheme::ccoll,
+                                         Scheme::hzccl,        Scheme::homcomp_ahead, Scheme::homcomp_step,
+                                         Scheme::homcomp_fused};
+// Of a test whose parameter is one.
+std::string scheme_name(const testing::TestParamInfo<Scheme>& info);
+
 // Plain calls have no bound.
 CollectiveOptions options_of(Algorithm algorithm, Scheme scheme, double bound = 1e-3);
 
@@ -29,6 +35,9 @@ struct Request {
 };
 
 std::ostream& operator<<(std::ostream& out, const Request& request);
+// With a bound of 1e-3, unless it is plain, in pieces of 64 Ki values; `op` where there is one.
+Request request_of(Collective collective, std::uint64_t count, Algorithm algorithm, Scheme scheme,
+                   ReduceOp op = ReduceOp::sum, Dtype dtype = Dtype::f32);
 
 struct Answer {
   Status status;

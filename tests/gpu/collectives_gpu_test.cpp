@@ -27,23 +27,6 @@ void check_as_on_host(int ranks, Request request) {
   }
 }
 
-Request request_of(Collective collective, std::uint64_t count, Algorithm algorithm, Scheme scheme,
-                   ReduceOp op = ReduceOp::sum, Dtype dtype = Dtype::f32) {
-  Request request{.collective = collective,
-                  .count = count,
-                  .algorithm = algorithm,
-                  .scheme = scheme,
-                  .op = reduces(collective) ? op : ReduceOp::none,
-                  .dtype = dtype};
-  request.abs_error = scheme == Scheme::plain ? 0 : kBound;
-  request.options.piece_values = 1 << 16;
-  return request;
-}
-
-constexpr Scheme kSchemes[] = {Scheme::plain,        Scheme::cprp2p,        Scheme::ccoll,
-                               Scheme::hzccl,        Scheme::homcomp_ahead, Scheme::homcomp_step,
-                               Scheme::homcomp_fused};
-
 class GpuCollectives : public testing::TestWithParam<Scheme> {};
 
 TEST_P(GpuCollectives, Allreduce) {
@@ -73,11 +56,7 @@ TEST_P(GpuCollectives, Operations) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Schemes, GpuCollectives, testing::ValuesIn(kSchemes), [](const auto& info) {
-  std::string name(to_string(info.param));
-  std::ranges::replace(name, '-', '_');
-  return name;
-});
+INSTANTIATE_TEST_SUITE_P(Schemes, GpuCollectives, testing::ValuesIn(kAllSchemes), scheme_name);
 
 TEST(GpuCalls, Movement) {
   HOMZ_NEEDS_GPU();
@@ -95,7 +74,7 @@ TEST(GpuCalls, Movement) {
 // NaN and infinities have the same bits in all sums.
 TEST(GpuCalls, ValuesWithoutQuanta) {
   HOMZ_NEEDS_GPU();
-  for (const Scheme scheme : kSchemes) {
+  for (const Scheme scheme : kAllSchemes) {
     std::vector<Values<float>> results[2];
     for (const Space space : {Space::host, Space::device}) {
       auto& of_ranks = results[space == Space::device ? 1 : 0];

@@ -2,14 +2,6 @@
 
 namespace homz::test {
 
-Request request_of(Collective collective, std::uint64_t count, Algorithm algorithm, Scheme scheme) {
-  Request request{.collective = collective, .count = count, .algorithm = algorithm, .scheme = scheme};
-  request.op = reduces(collective) ? ReduceOp::sum : ReduceOp::none;
-  request.abs_error = scheme == Scheme::plain ? 0 : 1e-3;
-  request.options.piece_values = 1 << 16;
-  return request;
-}
-
 void check_as_on_host(const MakeTransport& make, int ranks, const std::vector<Request>& requests) {
   std::vector<Answers> on_host;
   for (const Request& request : requests) on_host.push_back(perform_on(ranks, request));

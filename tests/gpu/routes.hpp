@@ -8,9 +8,6 @@
 
 namespace homz::test {
 
-// Reductions are sums.
-Request request_of(Collective collective, std::uint64_t count, Algorithm algorithm, Scheme scheme);
-
 // The same bits, and as many bytes on the way.
 void check_as_on_host(const MakeTransport& make, int ranks, const std::vector<Request>& requests);
 

@@ -30,14 +30,7 @@ TEST_P(GpuRoutes, Reductions) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Schemes, GpuRoutes,
-                         testing::Values(Scheme::plain, Scheme::cprp2p, Scheme::ccoll, Scheme::hzccl,
-                                         Scheme::homcomp_ahead, Scheme::homcomp_step, Scheme::homcomp_fused),
-                         [](const auto& info) {
-                           std::string name(to_string(info.param));
-                           std::ranges::replace(name, '-', '_');
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(Schemes, GpuRoutes, testing::ValuesIn(kAllSchemes), scheme_name);
 
 TEST(GpuRoute, Movement) {
   HOMZ_NEEDS_GPUS(1);

@@ -1,6 +1,7 @@
 // What is told of one call that was measured.
 #pragma once
 
+#include <cmath>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
@@ -24,6 +25,14 @@ struct Point {
   bool identical = true;
   bool keeps_bound() const { return bound == 0 || max_error <= bound; }
 };
+
+// Of a result. NaN where a number is wanted, or the other way round, is infinitely wrong.
+template <class W>
+W error_of(W value, W wanted) {
+  const bool is_same = value == wanted || (std::isnan(value) && std::isnan(wanted));
+  const W difference = is_same ? W{0} : std::abs(value - wanted);
+  return std::isnan(difference) ? static_cast<W>(HUGE_VAL) : difference;
+}
 
 // Without what other ranks, checks and the uncompressed call have to say. `seconds`: of each call; not empty.
 Point point_of(const Settings& settings, std::uint64_t size, int ranks, const CollectiveOptions& asked,

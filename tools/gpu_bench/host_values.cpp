@@ -7,6 +7,7 @@
 
 #include "core/gpu/gpu.hpp"
 #include "core/threads.hpp"
+#include "tools/bench/point.hpp"
 #include "tools/bench/rank_data.hpp"
 
 namespace homz::gpu_bench {
@@ -32,13 +33,6 @@ W combined(ReduceOp op, W a, W b) {
     default:
       return a + b;
   }
-}
-
-template <class W>
-W error_of(W value, W wanted) {
-  const bool is_same = value == wanted || (std::isnan(value) && std::isnan(wanted));
-  const W difference = is_same ? W{0} : std::abs(value - wanted);
-  return std::isnan(difference) ? static_cast<W>(HUGE_VAL) : difference;
 }
 
 }  // namespace
@@ -146,7 +140,7 @@ double HostValues::largest_error(int rank, const bench::Extents& extents, ConstB
       for (std::uint64_t i = slice * kSlice; i < std::min(count, (slice + 1) * kSlice); ++i) {
         T value;
         std::memcpy(&value, out.data() + i * sizeof(T), sizeof(T));
-        most = std::max(most, error_of<Wide>(value, exact.result(rank, i)));
+        most = std::max(most, bench::error_of<Wide>(value, exact.result(rank, i)));
       }
       worst[slice] = static_cast<double>(most);
     });

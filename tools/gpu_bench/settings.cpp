@@ -105,10 +105,7 @@ std::optional<Usage> parse(int argc, char** argv, Settings& settings) {
   app.add_option("--write-profile", settings.tuned, "the file for the profile that --tune makes");
   app.add_option("--profile", settings.profile, "file of homz tune");
   app.add_flag("--json", settings.json, "print JSON");
-  if (auto usage = usage_of(app, argc, argv)) return usage;
-  const Status status = understand(texts, settings);
-  if (!status.ok()) return Usage{2, "homz-gpu-bench: " + status.message() + "\n"};
-  return std::nullopt;
+  return usage_of(app, argc, argv, [&] { return understand(texts, settings); });
 }
 
 }  // namespace homz::gpu_bench

@@ -7,6 +7,7 @@
 
 #include "core/checksum.hpp"
 #include "tools/bench/calls.hpp"
+#include "tools/bench/point.hpp"
 
 namespace homz::mpi_bench {
 namespace {
@@ -94,13 +95,6 @@ double range_of(const std::vector<W>& values) {
   return least <= most ? most - least : 0;
 }
 
-template <class W>
-W error_of(W value, W wanted) {
-  const bool is_same = value == wanted || (std::isnan(value) && std::isnan(wanted));
-  const W difference = is_same ? W{0} : std::abs(value - wanted);
-  return std::isnan(difference) ? static_cast<W>(HUGE_VAL) : difference;
-}
-
 }  // namespace
 
 Buffers make_buffers(const Settings& settings, std::uint64_t size) {
@@ -134,7 +128,7 @@ double Reference::largest_error(const std::vector<std::byte>& out) const {
         using T = std::conditional_t<std::is_same_v<W, double>, float, double>;
         W worst = 0;
         for (std::uint64_t i = 0; i < values.size(); ++i)
-          worst = std::max(worst, error_of<W>(value_at<T>(out, i), values[i]));
+          worst = std::max(worst, bench::error_of<W>(value_at<T>(out, i), values[i]));
         return most_of_ranks(static_cast<double>(worst));
       },
       values_);

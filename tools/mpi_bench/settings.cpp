@@ -52,10 +52,7 @@ std::optional<Usage> parse(int argc, char** argv, Settings& settings) {
   app.add_option("--profile", settings.profile, "file of homz tune, or of --tune");
   app.add_option("--tune", settings.tune, "measure this machine, write the profile to this file, and end");
   app.add_flag("--json", settings.json, "print JSON");
-  if (auto usage = usage_of(app, argc, argv)) return usage;
-  const Status status = understand(texts, settings);
-  if (!status.ok()) return Usage{2, "homz-mpi-bench: " + status.message() + "\n"};
-  return std::nullopt;
+  return usage_of(app, argc, argv, [&] { return understand(texts, settings); });
 }
 
 }  // namespace homz::mpi_bench

@@ -97,10 +97,7 @@ std::optional<Usage> parse(int argc, char** argv, Settings& settings) {
                "ranks look for messages only when idle: many times faster for hundreds of ranks, and a "
                "few percent off");
   app.add_flag("--json", settings.json, "print JSON");
-  if (auto usage = usage_of(app, argc, argv)) return usage;
-  const Status status = understand(texts, settings);
-  if (!status.ok()) return Usage{2, "homz-mpi-sim: " + status.message() + "\n"};
-  return std::nullopt;
+  return usage_of(app, argc, argv, [&] { return understand(texts, settings); });
 }
 
 }  // namespace homz::mpi_sim
