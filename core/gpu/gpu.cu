@@ -64,16 +64,15 @@ Result<Residence> residence(const std::byte* memory) {
                    is_of_a_gpu ? attributes.device : -1};
 }
 
-OnGpu::OnGpu(int gpu) {
-  if (gpu < 0) return;
-  const Result<int> now = current();
-  if (!now.ok()) {
-    status_ = now.status();
-  } else if (*now != gpu) {
-    before_ = *now;
-    status_ = use(gpu);
-  }
+Status OnGpu::enter(int gpu, int* before) {
+  if (gpu < 0) return {};
+  HOMZ_ASSIGN(const int now, current());
+  if (now == gpu) return {};
+  *before = now;
+  return use(gpu);
 }
+
+OnGpu::OnGpu(int gpu) : status_(enter(gpu, &before_)) {}
 
 OnGpu::~OnGpu() {
   if (before_ >= 0) cudaSetDevice(before_);

@@ -39,7 +39,9 @@ class OnGpu {
   const Status& status() const noexcept { return status_; }
 
  private:
-  int before_ = -1;
+  static Status enter(int gpu, int* before);
+
+  int before_ = -1;  // the one that was current, if another than `gpu`
   Status status_;
 };
 
