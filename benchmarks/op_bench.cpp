@@ -12,6 +12,7 @@
 
 #include "benchmarks/measuring.hpp"
 #include "codecs/builtin.hpp"
+#include "codecs/homcomp/step.hpp"
 #include "data/synthetic.hpp"
 #include "homomorphic/arithmetic.hpp"
 
@@ -43,8 +44,9 @@ class Bench {
     compression.field = *Field::make(Dtype::f32, std::vector<std::uint64_t>{count_});
     compression.requested = bound;
     compression.abs_error = must(resolve_over(compression.field, part(0), bound, std::nullopt, host()));
-    compression.choice =
-        must(registry().choose(fmt::format("{}step={}", codec_, 1.999 * compression.abs_error)));
+    // The one that the encoder would take for all of them together.
+    const float step = homcomp::choose_step<float>(compression.abs_error, true, data_.bytes(), std::nullopt);
+    compression.choice = must(registry().choose(fmt::format("{}step={}", codec_, double{step})));
     compression.always_coded = true;
     std::vector<Compressed> streams;
     std::vector<OpenStream> operands;

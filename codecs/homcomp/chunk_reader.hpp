@@ -9,19 +9,32 @@
 
 namespace homz::homcomp {
 
-// What a code says about the parts of its block. A code that is none has 255 words.
-struct CodeParts {
-  std::uint8_t words, magnitudes;
+// What a code says of its block, in fields that add up over those of a chunk: words, bytes of sparse
+// magnitudes, whether all is fill, whether it is no code.
+struct CodeSums {
+  static constexpr unsigned kMagnitudesAt = 16, kAllFillAt = 32, kNoCodeAt = 48;
+  std::uint64_t fields = 0;
+
+  unsigned words() const { return static_cast<std::uint16_t>(fields); }
+  unsigned magnitude_bytes() const { return static_cast<std::uint16_t>(fields >> kMagnitudesAt); }
+  bool any_all_fill() const { return static_cast<std::uint16_t>(fields >> kAllFillAt) != 0; }
+  bool any_no_code() const { return fields >> kNoCodeAt != 0; }
 };
-inline constexpr std::uint8_t kNoCode = 255;
-inline constexpr std::array<CodeParts, 256> kCodeParts = [] {
-  std::array<CodeParts, 256> parts{};
-  for (unsigned i = 0; i < parts.size(); ++i) {
+inline constexpr std::array<CodeSums, 256> kSumsOfCode = [] {
+  std::array<CodeSums, 256> all{};
+  for (unsigned i = 0; i < all.size(); ++i) {
     const auto code = static_cast<std::uint8_t>(i);
-    parts[i].words = is_code(code) ? static_cast<std::uint8_t>(words_of(code)) : kNoCode;
-    parts[i].magnitudes = is_sparse(code) ? static_cast<std::uint8_t>(std::popcount(i & 15)) : 0;
+    std::uint64_t& fields = all[i].fields;
+    if (!is_code(code)) {
+      fields = std::uint64_t{1} << CodeSums::kNoCodeAt;
+      continue;
+    }
+    fields = words_of(code);
+    if (is_sparse(code))
+      fields |= static_cast<std::uint64_t>(std::popcount(i & 15)) << CodeSums::kMagnitudesAt;
+    if (code == kAllFill) fields |= std::uint64_t{1} << CodeSums::kAllFillAt;
   }
-  return parts;
+  return all;
 }();
 
 template <class V>
@@ -69,48 +82,36 @@ class ChunkReader {
     return nullptr;
   }
 
+  // A group of codes at a time, spread to their blocks.
   const char* read_codes(ConstBytes chunk, unsigned blocks) {
+    constexpr std::uint64_t kOnes = 0x0101010101010101u;
     std::size_t bitmap = at_, at = at_ + count_bits(top_);
     if (chunk.size() < at) return "a chunk without its bitmap";
     std::memset(codes_, otherwise_, blocks);
     // Locals: a store of a code could change any member, as far as compilers know.
-    unsigned words = 0, magnitudes = 0, all_codes = 0, any_all_fill = otherwise_ == kAllFill, no_code = 0;
+    std::uint64_t all_codes = 0;
+    CodeSums sums;
     for (unsigned groups = top_; groups != 0; groups &= groups - 1) {
       const unsigned first = static_cast<unsigned>(std::countr_zero(groups)) * ChunkHead::kCodeGroup;
-      auto coded = std::to_integer<unsigned>(chunk[bitmap++]);
+      const auto coded = std::to_integer<std::uint8_t>(chunk[bitmap++]);
       if (coded == 0 || (first + ChunkHead::kCodeGroup > blocks && coded >> (blocks - first) != 0))
         return "a bitmap of no meaning";
       if (chunk.size() - at < count_bits(coded)) return "a chunk without its codes";
-      if (coded == 0xff) {
-        for (unsigned i = 0; i < ChunkHead::kCodeGroup; ++i) {
-          const auto code = std::to_integer<std::uint8_t>(chunk[at + i]);
-          codes_[first + i] = code;
-          words += kCodeParts[code].words;
-          magnitudes += kCodeParts[code].magnitudes;
-          all_codes |= code;
-          any_all_fill |= code == kAllFill;
-          no_code |= kCodeParts[code].words == kNoCode;
-        }
-        at += ChunkHead::kCodeGroup;
-        continue;
-      }
-      for (; coded != 0; coded &= coded - 1) {
-        const auto code = std::to_integer<std::uint8_t>(chunk[at++]);
-        const CodeParts parts = kCodeParts[code];
-        if (parts.words == kNoCode) return "a code of no meaning";
-        codes_[first + static_cast<unsigned>(std::countr_zero(coded))] = code;
-        words += parts.words;
-        magnitudes += parts.magnitudes;
-        all_codes |= code;
-        any_all_fill |= code == kAllFill;
-      }
+      std::uint64_t codes = V::bytes_to(SparseReader<V>::load_eight(chunk, at), coded);
+      at += count_bits(coded);
+      all_codes |= codes;
+      codes |= otherwise_ * kOnes & ~V::bytes_to(~std::uint64_t{0}, coded);
+      store_le(reinterpret_cast<std::byte*>(codes_ + first), codes);
+      for (unsigned i = 0; i < ChunkHead::kCodeGroup; ++i)
+        sums.fields += kSumsOfCode[codes >> 8 * i & 0xff].fields;
     }
-    if (no_code != 0) return "a code of no meaning";
+    if (sums.any_no_code()) return "a code of no meaning";
     at_ = at;
-    word_count_ = words;
-    magnitude_bytes_ = magnitudes;
+    word_count_ = sums.words();
+    magnitude_bytes_ = sums.magnitude_bytes();
+    for (unsigned half = 32; half >= 8; half /= 2) all_codes |= all_codes >> half;
     all_codes_ = static_cast<std::uint8_t>(all_codes);
-    any_all_fill_ = any_all_fill != 0;
+    any_all_fill_ = otherwise_ == kAllFill || sums.any_all_fill();
     return nullptr;
   }
 
@@ -123,7 +124,7 @@ class ChunkReader {
     std::size_t value_count = 0;
     if ((all_codes_ & kExactMask) != 0) {
       const std::byte* word = words;
-      for (unsigned block = 0; block < blocks; word += 4 * kCodeParts[codes_[block]].words, ++block)
+      for (unsigned block = 0; block < blocks; word += 4 * kSumsOfCode[codes_[block]].words(), ++block)
         if ((codes_[block] & kExactMask) != 0)
           value_count +=
               count_bits(load_le<std::uint32_t>((codes_[block] & kFillMask) != 0 ? word + 4 : word));

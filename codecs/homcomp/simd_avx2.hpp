@@ -27,6 +27,9 @@ struct Avx2 : simd::Avx2 {
 
   static std::uint32_t bits_where(std::uint32_t bits, std::uint32_t mask) { return _pext_u32(bits, mask); }
   static std::uint32_t bits_to(std::uint32_t packed, std::uint32_t mask) { return _pdep_u32(packed, mask); }
+  static std::uint64_t bytes_to(std::uint64_t packed, std::uint8_t mask) {
+    return _pdep_u64(packed, _pdep_u64(mask, 0x0101010101010101u) * 0xff);
+  }
 
  private:
   static __m256 quantise_half(const std::byte* from, const Quantiser<double>& by, __m128i& quanta) {

@@ -35,6 +35,16 @@ struct Portable : simd::Portable {
   static std::uint32_t bits_to(std::uint32_t packed, std::uint32_t mask) {
     return homcomp::bits_to(packed, mask);
   }
+  // The low bytes, in order, to where the mask has bits; zeros elsewhere.
+  static std::uint64_t bytes_to(std::uint64_t packed, std::uint8_t mask) {
+    std::uint64_t bytes = 0;
+    for (unsigned i = 0; i < 8; ++i) {
+      if ((mask >> i & 1) == 0) continue;
+      bytes |= (packed & 0xff) << 8 * i;
+      packed >>= 8;
+    }
+    return bytes;
+  }
 };
 
 }  // namespace homz::homcomp

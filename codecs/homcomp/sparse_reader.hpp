@@ -30,16 +30,25 @@ class SparseReader {
   }
   std::size_t bytes() const { return bytes_; }
 
+  // Eight bytes, zeros behind the end.
+  static std::uint64_t load_eight(ConstBytes from, std::size_t at) {
+    if (from.size() - at >= 8) [[likely]]
+      return load_le<std::uint64_t>(from.data() + at);
+    std::byte last[8] = {};
+    if (from.size() > at) std::memcpy(last, from.data() + at, from.size() - at);
+    return load_le<std::uint64_t>(last);
+  }
+
   // The next `count` magnitude bytes, at most 4, of which no more than exist.
   std::uint32_t magnitudes(unsigned count) {
-    const std::uint32_t bytes = static_cast<std::uint32_t>(load(magnitudes_, 0));
+    const std::uint32_t bytes = static_cast<std::uint32_t>(load_eight(magnitudes_, 0));
     magnitudes_ = magnitudes_.subspan(count);
     return bytes;
   }
   // The next `count` signs, at most 32; false if there are not so many.
   bool signs(unsigned count, std::uint32_t& signs) {
     if (count > sign_bits_ - sign_) return false;
-    signs = static_cast<std::uint32_t>(load(signs_, sign_ / 8) >> sign_ % 8);
+    signs = static_cast<std::uint32_t>(load_eight(signs_, sign_ / 8) >> sign_ % 8);
     sign_ += count;
     return true;
   }
@@ -48,17 +57,8 @@ class SparseReader {
   static std::size_t count_all_bits(ConstBytes bytes) {
     std::size_t bits = 0;
     for (std::size_t at = 0; at < bytes.size(); at += 8)
-      bits += static_cast<unsigned>(std::popcount(load(bytes, at)));
+      bits += static_cast<unsigned>(std::popcount(load_eight(bytes, at)));
     return bits;
-  }
-
-  // Eight bytes, zeros behind the end.
-  static std::uint64_t load(ConstBytes from, std::size_t at) {
-    if (from.size() - at >= 8) [[likely]]
-      return load_le<std::uint64_t>(from.data() + at);
-    std::byte last[8] = {};
-    if (from.size() > at) std::memcpy(last, from.data() + at, from.size() - at);
-    return load_le<std::uint64_t>(last);
   }
 
   ConstBytes magnitudes_, signs_;
