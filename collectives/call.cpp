@@ -6,10 +6,15 @@
 #include <cmath>
 #include <numeric>
 
+#include "collectives/refusal.hpp"
 #include "core/bits.hpp"
 
 namespace homz {
 namespace {
+
+std::string_view name_of(const Call& call) {
+  return name_of(call.collective, !call.counts.empty());
+}
 
 std::uint64_t sum_of(std::span<const std::uint64_t> counts) {
   return std::accumulate(counts.begin(), counts.end(), std::uint64_t{0});
@@ -81,6 +86,19 @@ Status check_counts(const Call& call, Place place) {
   return Status();
 }
 
+bool asks_for_compression(const CollectiveOptions& options) {
+  return options.scheme != Scheme::automatic && options.scheme != Scheme::plain;
+}
+
+// Before anything is said of bounds: with one it would not compress either.
+Status check_native(const Call& call, Place place) {
+  const CollectiveOptions& options = call.options;
+  if (options.algorithm != Algorithm::native || !asks_for_compression(options)) return Status();
+  const auto [why, remedy] = objection_to(options.algorithm, options.scheme, task_of(call, place.size, 1));
+  return Status(Code::invalid_argument, fmt::format("algorithm native with scheme {}: {}; {}",
+                                                    to_string(options.scheme), why, remedy));
+}
+
 Status check_options(const CollectiveOptions& options) {
   if (!(options.abs_error >= 0) || !std::isfinite(options.abs_error))
     return Status(Code::invalid_argument,
@@ -94,8 +112,7 @@ Status check_options(const CollectiveOptions& options) {
         fmt::format("{} standard deviations: give at least 2, or 0 for the worst case", options.sigmas));
   if (!(options.timeout_seconds >= 0))
     return Status(Code::invalid_argument, fmt::format("a timeout of {} s", options.timeout_seconds));
-  const bool compresses = options.scheme != Scheme::automatic && options.scheme != Scheme::plain;
-  if (compresses && options.abs_error == 0 &&
+  if (asks_for_compression(options) && options.abs_error == 0 &&
       (options.codec.codec == nullptr || !options.codec.codec->info().lossless))
     return Status(Code::invalid_argument,
                   fmt::format("scheme {} without an error bound: give one, or scheme plain",
@@ -117,12 +134,11 @@ Status check_overlap(const Call& call, Place place) {
   if (call.collective == Collective::reduce_scatter && place.size > 1) is_fine = false;
   if (is_fine) return Status();
   return Status(Code::invalid_argument,
-                fmt::format("{}: input and output overlap, but not as in place", to_string(call.collective)));
+                fmt::format("{}: input and output overlap, but not as in place", name_of(call)));
 }
 
-template <std::size_t N>
-std::uint32_t digest(const std::uint64_t (&numbers)[N]) {
-  return digest_of(std::as_bytes(std::span(numbers)));
+std::uint32_t text_digest(std::string_view text) {
+  return text.empty() ? 0 : digest_of(std::as_bytes(std::span(text)));
 }
 
 }  // namespace
@@ -135,26 +151,26 @@ Call without_ignored(Call call, Place place) {
 }
 
 Status check(const Call& call, Place place) {
+  HOMZ_TRY(check_native(call, place));
   HOMZ_TRY(check_options(call.options));
   HOMZ_TRY(check_counts(call, place));
   if (reduces(call.collective) && (call.op == ReduceOp::none || call.op > ReduceOp::prod))
     return Status(Code::invalid_argument,
-                  fmt::format("{} by operation {}: take sum, average, min, max or prod",
-                              to_string(call.collective), to_string(call.op)));
+                  fmt::format("{} by operation {}: take sum, average, min, max or prod", name_of(call),
+                              to_string(call.op)));
   if (call.root < 0 || call.root >= place.size)
     return Status(Code::invalid_argument, fmt::format("root {} of {} ranks", call.root, place.size));
   const std::uint64_t size = size_of(call.dtype);
   const Extents wanted = expected(call, place);
   if (call.in.size() != wanted.in || call.out.size() != wanted.out || wanted.in % size != 0 ||
       wanted.out % size != 0)
-    return Status(
-        Code::invalid_argument,
-        fmt::format("{} of {}: buffers of {} and {} bytes, {} and {} are needed", to_string(call.collective),
-                    to_string(call.dtype), call.in.size(), call.out.size(), wanted.in, wanted.out));
+    return Status(Code::invalid_argument,
+                  fmt::format("{} of {}: buffers of {} and {} bytes, {} and {} are needed", name_of(call),
+                              to_string(call.dtype), call.in.size(), call.out.size(), wanted.in, wanted.out));
   for (const std::byte* const pointer : {call.in.data(), static_cast<const std::byte*>(call.out.data())})
     if (reinterpret_cast<std::uintptr_t>(pointer) % size != 0)
       return Status(Code::invalid_argument, fmt::format("{}: a buffer that is not aligned to {}",
-                                                        to_string(call.collective), to_string(call.dtype)));
+                                                        name_of(call), to_string(call.dtype)));
   return check_overlap(call, place);
 }
 
@@ -166,6 +182,7 @@ CallSignature signature_of(const Call& call, int ranks) {
   signature.dtype = call.dtype;
   signature.abs_error = call.options.abs_error;
   signature.root = static_cast<std::uint32_t>(call.root);
+  signature.has_counts = !call.counts.empty();
   const bool is_source = call.collective == Collective::reduce || call.collective == Collective::gather;
   if (call.collective == Collective::alltoall)
     signature.count = call.counts.empty() ? call.in.size() / size / n : 0;  // uneven: known in pairs only
@@ -182,22 +199,22 @@ std::uint32_t digest_of(const Call& call) {
   const CollectiveOptions& options = call.options;
   const bool shares_counts = call.collective != Collective::alltoall;  // else they are known in pairs only
   const std::string codec = options.codec.codec == nullptr ? std::string() : to_string(options.codec);
-  return digest({bits_of(options.sigmas), static_cast<std::uint64_t>(options.algorithm),
-                 static_cast<std::uint64_t>(options.scheme), digest_of(std::as_bytes(std::span(codec))),
-                 options.piece_values, options.audit_every, options.threads, options.trusts_ranks,
-                 static_cast<std::uint64_t>(options.space),
-                 shares_counts ? digest_of(std::as_bytes(call.counts)) : 0});
+  return digest_of({bits_of(options.sigmas), static_cast<std::uint64_t>(options.algorithm),
+                    static_cast<std::uint64_t>(options.scheme), text_digest(codec), options.piece_values,
+                    options.audit_every, options.threads, options.trusts_ranks,
+                    static_cast<std::uint64_t>(options.space),
+                    shares_counts && !call.counts.empty() ? digest_of(std::as_bytes(call.counts)) : 0});
 }
 
 std::uint32_t digest_of(const Candidate& candidate, std::uint32_t options) {
-  return digest({options, static_cast<std::uint64_t>(candidate.algorithm),
-                 static_cast<std::uint64_t>(candidate.scheme),
-                 digest_of(std::as_bytes(std::span(candidate.codec))), candidate.piece_values});
+  return digest_of({options, static_cast<std::uint64_t>(candidate.algorithm),
+                    static_cast<std::uint64_t>(candidate.scheme), text_digest(candidate.codec),
+                    candidate.piece_values});
 }
 
 std::uint32_t digest_of(const Ratios& ratios, std::uint32_t options) {
   std::uint32_t all = options;
-  for (const double ratio : ratios) all = digest({all, bits_of(ratio)});
+  for (const double ratio : ratios) all = digest_of({all, bits_of(ratio)});
   return all;
 }
 
@@ -232,23 +249,47 @@ Task task_of(const Call& call, int ranks, int ranks_per_node) {
   return task;
 }
 
-std::vector<Part> parts_of(const Call& call, std::uint32_t count, Place place) {
+namespace {
+
+std::vector<Part> parts_of_alltoall(const Call& call, Place place, Schedule& schedule) {
+  const std::uint64_t size = size_of(call.dtype), n = static_cast<std::uint64_t>(place.size);
+  const auto own = static_cast<std::uint64_t>(place.rank);
+  std::vector<PartId> ids{static_cast<PartId>(own * n + own)};
+  for (const Transfer& transfer : schedule)
+    ids.insert(ids.end(), transfer.parts.begin(), transfer.parts.end());
+  std::ranges::sort(ids);
+  ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
+  for (Transfer& transfer : schedule)
+    for (PartId& part : transfer.parts)
+      part = static_cast<PartId>(std::ranges::lower_bound(ids, part) - ids.begin());
+
+  const Cut in(call.send_counts, call.in.size(), size, n), out(call.counts, call.out.size(), size, n);
+  std::vector<Part> parts;
+  for (const PartId id : ids) {
+    Part& part = parts.emplace_back();
+    part.id = id;
+    const std::uint64_t from = id / n, to = id % n;
+    if (call.counts.empty()) part.bytes = in.bytes(0);
+    if (from == own) {
+      part.in = in.of(call.in, to);
+      part.bytes = in.bytes(to);
+    }
+    if (to == own) {
+      part.out = out.of(call.out, from);
+      part.bytes = out.bytes(from);
+    }
+  }
+  return parts;
+}
+
+}  // namespace
+
+std::vector<Part> parts_of(const Call& call, std::uint32_t count, Place place, Schedule& schedule) {
+  if (call.collective == Collective::alltoall) return parts_of_alltoall(call, place, schedule);
   const std::uint64_t size = size_of(call.dtype), n = static_cast<std::uint64_t>(place.size);
   const auto own = static_cast<std::uint32_t>(place.rank);
   const bool is_root = place.rank == place.root;
   std::vector<Part> parts(count);
-  if (call.collective == Collective::alltoall) {
-    const Cut in(call.send_counts, call.in.size(), size, n), out(call.counts, call.out.size(), size, n);
-    for (Part& part : parts) part.bytes = call.counts.empty() ? in.bytes(0) : 0;
-    for (std::uint32_t r = 0; r < n; ++r) {
-      Part &sent = parts[own * n + r], &received = parts[r * n + own];
-      sent.in = in.of(call.in, r);
-      sent.bytes = in.bytes(r);
-      received.out = out.of(call.out, r);
-      received.bytes = out.bytes(r);
-    }
-    return parts;
-  }
   const bool whole_is_in = call.collective == Collective::allreduce ||
                            call.collective == Collective::reduce ||
                            call.collective == Collective::reduce_scatter;
@@ -260,6 +301,7 @@ std::vector<Part> parts_of(const Call& call, std::uint32_t count, Place place) {
   const Cut cut(count == 1 ? std::span<const std::uint64_t>() : call.counts, whole, size, count);
   for (std::uint32_t i = 0; i < count; ++i) {
     Part& part = parts[i];
+    part.id = i;
     part.bytes = cut.bytes(i);
     const bool is_own = i == own;
     switch (call.collective) {

@@ -44,8 +44,9 @@ Task task_of(const Call& call, int ranks, int ranks_per_node);
 // 0: nodes have different numbers of them.
 int ranks_per_node(std::span<const int> nodes);
 
-// The buffers as the parts of an algorithm's schedule.
-std::vector<Part> parts_of(const Call& call, std::uint32_t parts, Place place);
+// The buffers as the parts of an algorithm's schedule, which gets to name them by their position: of
+// alltoall's N^2 parts a rank has to do with few.
+std::vector<Part> parts_of(const Call& call, std::uint32_t count, Place place, Schedule& schedule);
 
 // Values that one rank reduces or moves, and so looks at: its own.
 ConstBytes own_data(const Call& call, Place place);

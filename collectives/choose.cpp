@@ -7,6 +7,7 @@
 
 #include "codecs/builtin.hpp"
 #include "collectives/cost.hpp"
+#include "collectives/refusal.hpp"
 #include "collectives/sample.hpp"
 #include "homomorphic/codec_arithmetic.hpp"
 
@@ -26,10 +27,6 @@ constexpr double kLikelyRatio = 8;     // of data that somebody gives a bound fo
 constexpr double kNothing = 1e9;       // ratio of data that vanish
 constexpr double kTelling = 4e-5;      // seconds, until the host knows what a GPU has found
 
-constexpr Algorithm kAlgorithms[] = {
-    Algorithm::native,       Algorithm::ring,     Algorithm::recursive_doubling,
-    Algorithm::rabenseifner, Algorithm::direct,   Algorithm::binomial,
-    Algorithm::bruck,        Algorithm::two_level};
 // Of those that cost the same the first: sums of homomorphic ones have the same bits by any algorithm.
 constexpr Scheme kSchemes[] = {Scheme::plain, Scheme::homcomp_fused, Scheme::homcomp_step,
                                Scheme::hzccl, Scheme::homcomp_ahead, Scheme::ccoll,
@@ -124,11 +121,16 @@ class Table {
   Table(const Task& task, const CollectiveOptions& options, const Profile& profile, bool has_asked)
       : task_(task), options_(options), profile_(profile), has_asked_(has_asked) {}
 
+  // Seconds of the agreement that calls of the transport's own have in front.
+  double agreeing() const {
+    return has_asked_ || options_.trusts_ranks ? 0 : seconds_to_agree(task_, profile_);
+  }
+
   // Both call f(candidate).
   template <class F>
   void uncompressed(F&& f) const {
     if (!allows(Scheme::plain)) return;
-    for (const Algorithm algorithm : kAlgorithms)
+    for (const Algorithm algorithm : kEveryAlgorithm)
       if (allows(algorithm, Scheme::plain)) f(best_pieces(algorithm, Scheme::plain, nullptr, "", 1));
   }
   // ratio(i): of the codec i, 0 if it is not to be taken
@@ -145,7 +147,7 @@ class Table {
       const CodecProfile& speeds = speeds_of(codecs[i], options_, profile_);
       for (const Scheme scheme : kSchemes)
         if (scheme != Scheme::plain && allows(scheme) && (computes || !is_homomorphic(scheme)))
-          for (const Algorithm algorithm : kAlgorithms)
+          for (const Algorithm algorithm : kEveryAlgorithm)
             if (allows(algorithm, scheme)) f(best_pieces(algorithm, scheme, &speeds, codecs[i].name, gain));
     }
   }
@@ -171,8 +173,7 @@ class Table {
       if (best.piece_values != 0 && cost.seconds >= best.seconds) return;
       best.piece_values = values;
       // The transport's own checks nothing: ranks agree before, if they have not yet.
-      const bool agrees = algorithm == Algorithm::native && !has_asked_ && !options_.trusts_ranks;
-      best.seconds = cost.seconds + (agrees ? seconds_to_agree(task_, profile_) : 0);
+      best.seconds = cost.seconds + (algorithm == Algorithm::native ? agreeing() : 0);
       best.wire_bytes = cost.wire_bytes;
     };
     if (options_.piece_values != 0) {
@@ -199,37 +200,15 @@ class Table {
   const bool has_asked_;
 };
 
-// Why there is no candidate, and what there is.
-Status nothing_left(const Task& task, const CollectiveOptions& options) {
-  std::string text = fmt::format("nothing does {} by algorithm {} with scheme {}", to_string(task.collective),
-                                 to_string(options.algorithm), to_string(options.scheme));
-  if (options.codec.codec != nullptr) text += fmt::format(" and codec {}", to_string(options.codec));
-  if (task.on_device) text += " on buffers of a GPU";
-  if (options.abs_error == 0)
-    text += ": the bound is 0, so that values must be exact; give a bound or leave the scheme to the call";
-  else if (is_homomorphic(options.scheme) && options.codec.codec != nullptr &&
-           find_arithmetic(options.codec.codec->info().id) == nullptr)
-    text += ": the codec has no arithmetic; take homcomp or scheme ccoll";
-  text += "; there is";
-  std::string_view separator = " ";
-  for (const Algorithm algorithm : kAlgorithms) {
-    std::string schemes;
-    for (const Scheme scheme : kSchemes)
-      if (can_run(algorithm, scheme, task))
-        schemes += fmt::format("{}{}", schemes.empty() ? "" : ", ", to_string(scheme));
-    if (schemes.empty()) continue;
-    text += fmt::format("{}{} ({})", separator, to_string(algorithm), schemes);
-    separator = ", ";
-  }
-  return Status(Code::invalid_argument, std::move(text));
-}
-
 // ---- The choice
 
 struct Leaders {
-  explicit Leaders(const Task& task) : own_doubt(task.ranks_per_node >= task.ranks ? kDoubtInside : kDoubt) {}
+  // `agreeing`: seconds of what the transport's own collectives cost besides.
+  Leaders(const Task& task, double agreeing)
+      : own_doubt(task.ranks_per_node >= task.ranks ? kDoubtInside : kDoubt), agreeing(agreeing) {}
 
   double own_doubt;  // of our own uncompressed algorithms, against the transport's
+  double agreeing;
   std::optional<Candidate> native, plain, compressed;
 
   void take(const Candidate& candidate) {
@@ -240,7 +219,10 @@ struct Leaders {
   }
   const Candidate* uncompressed() const {
     if (!plain) return native ? &*native : nullptr;
-    return native && native->seconds <= own_doubt * plain->seconds ? &*native : &*plain;
+    if (!native) return &*plain;
+    // To agree takes messages like our own: what these cost is in doubt beyond that only.
+    const double doubtful = std::max(plain->seconds - agreeing, 0.0);
+    return native->seconds - agreeing <= own_doubt * doubtful ? &*native : &*plain;
   }
   const Candidate* best() const {
     const Candidate* const exact = uncompressed();
@@ -348,13 +330,13 @@ std::vector<Candidate> candidates(const Task& task, const CollectiveOptions& opt
 Result<Decision> choose(const Task& task, const CollectiveOptions& options, const Profile& profile,
                         std::span<const double> ratios) {
   return no_throw([&]() -> Result<Decision> {
-    Leaders leaders(task);
-    const auto take = [&](const Candidate& candidate) { leaders.take(candidate); };
     const Table table(task, options, profile, !ratios.empty());
+    Leaders leaders(task, table.agreeing());
+    const auto take = [&](const Candidate& candidate) { leaders.take(candidate); };
     table.uncompressed(take);
     table.compressed([&](std::size_t i) { return known_ratio(ratios, i, options); }, take);
     const Candidate* const best = leaders.best();
-    if (best == nullptr) return nothing_left(task, options);
+    if (best == nullptr) return refusal(task, options);
     return Decision{*best, reason_for(*best, leaders, options)};
   });
 }
@@ -373,7 +355,7 @@ bool worth_asking(const Task& task, const CollectiveOptions& options, const Prof
   if (options.algorithm == Algorithm::automatic && is_cheaper(task, profile, kGainShare * agreeing))
     return false;
   const Table table(task, options, profile, false);
-  Leaders leaders(task);
+  Leaders leaders(task, table.agreeing());
   table.uncompressed([&](const Candidate& candidate) { leaders.take(candidate); });
   const Candidate* const exact = leaders.uncompressed();
   if (exact == nullptr) return true;

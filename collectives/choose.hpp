@@ -77,10 +77,14 @@ struct Overrides {
   Scheme scheme = Scheme::automatic;
   CodecChoice codec = {};
 };
-// HOMZ_ALGORITHM, HOMZ_SCHEME, HOMZ_CODEC. Errors: invalid_argument for values of no meaning.
+// HOMZ_ALGORITHM, HOMZ_SCHEME, HOMZ_CODEC; "auto" is as if they were not set. Errors: invalid_argument for
+// values of no meaning.
 Result<Overrides> overrides_of_environment();
 // Schemes and algorithms hold for the calls that they suit: other calls, and those with a bound of 0, are as
 // if they were not set.
 CollectiveOptions overridden(CollectiveOptions options, const Overrides& overrides, const Task& task);
+// What to say behind the reason of a choice: "; HOMZ_SCHEME=hzccl is ignored: ..." for each that the call
+// does not suit. `options`: as overridden() leaves them.
+std::string ignored_overrides(const CollectiveOptions& options, const Overrides& overrides, const Task& task);
 
 }  // namespace homz

@@ -78,6 +78,27 @@ Result<Record> look(Running& run, Look at, const Profile& profile, BlockPool& po
   return record;
 }
 
+// What records take is told apart from what values take.
+class Agreement final : public Operation {
+ public:
+  Agreement(Wire& wire, Job job, CallReport& report)
+      : report_(report), transfers_(wire, std::move(job), record_handling(wire.pool()), &own_) {}
+
+  Result<bool> advance() override {
+    HOMZ_ASSIGN(const bool is_done, transfers_.advance());
+    if (is_done) {
+      report_.agreement_bytes += own_.sent_bytes;
+      report_.wait_seconds += own_.wait_seconds;
+    }
+    return is_done;
+  }
+
+ private:
+  CallReport& report_;
+  CallReport own_;
+  Transfers transfers_;
+};
+
 }  // namespace
 
 Result<std::unique_ptr<Operation>> ask(Office& office, Running& run, Look at) {
@@ -95,8 +116,7 @@ Result<std::unique_ptr<Operation>> ask(Office& office, Running& run, Look at) {
   job.travels = true;
   job.piece_bytes = sizeof(Record);
   job.timeout_seconds = run.call.options.timeout_seconds;
-  return std::unique_ptr<Operation>(
-      new Transfers(*office.wire, std::move(job), record_handling(office.wire->pool()), &run.report));
+  return std::unique_ptr<Operation>(new Agreement(*office.wire, std::move(job), run.report));
 }
 
 namespace {
@@ -128,15 +148,6 @@ BoundedCall bounded(const Running& run, const Candidate& candidate) {
           .ranks_per_node = per_node,
           .abs_error = run.call.options.abs_error,
           .sigmas = run.call.options.sigmas};
-}
-
-Result<Decision> choose_plain(const Running& run, const Profile& profile, const std::string& why) {
-  CollectiveOptions plain = run.call.options;
-  plain.scheme = Scheme::plain;
-  if (plain.algorithm == Algorithm::native && !run.task.has_native) plain.algorithm = Algorithm::automatic;
-  HOMZ_ASSIGN(Decision decision, choose(run.task, plain, profile, {}));
-  if (!why.empty()) decision.reason = why;
-  return decision;
 }
 
 // Choices between the same costs are made once: the table takes longer than a short call.
@@ -185,16 +196,24 @@ Status choose_within_bound(Office& office, Running& run) {
     if (spending.ok()) run.spending = *spending;
     return Status();
   }
-  HOMZ_ASSIGN(run.decision,
-              choose_plain(run, office.profile, "uncompressed: " + spending.status().message()));
+  HOMZ_ASSIGN(run.decision, choose_plain(run, office.profile));
+  run.decision.reason = "uncompressed: " + spending.status().message();
   return Status();
 }
 
 }  // namespace
 
+Result<Decision> choose_plain(const Running& run, const Profile& profile) {
+  CollectiveOptions plain = run.call.options;
+  plain.scheme = Scheme::plain;
+  if (plain.algorithm == Algorithm::native && !run.task.has_native) plain.algorithm = Algorithm::automatic;
+  return choose(run.task, plain, profile, {});
+}
+
 Status decide(Office& office, Running& run) {
-  run.report.raw_bytes = 0;  // records are no values
   HOMZ_TRY(choose_within_bound(office, run));
+  if (!run.call.fixed)  // whose reason says it
+    run.decision.reason += ignored_overrides(run.call.options, office.overrides, run.task);
   remember(office, run);
   return Status();
 }

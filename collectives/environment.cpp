@@ -1,25 +1,34 @@
 // Overrides of choices from outside the program.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 
 #include "codecs/builtin.hpp"
-#include "collectives/choose.hpp"
+#include "collectives/refusal.hpp"
 
 namespace homz {
 namespace {
 
+// nullptr, if it leaves the choice to homz: not set, empty or "auto".
 const char* variable(const char* name) {
   const char* const value = std::getenv(name);
-  return value != nullptr && *value != 0 ? value : nullptr;
+  return value != nullptr && *value != 0 && std::strcmp(value, "auto") != 0 ? value : nullptr;
 }
 
 // By the algorithm that is asked for, or by any.
 bool suits(Scheme scheme, Algorithm asked, const Task& task) {
   if (asked != Algorithm::automatic) return can_run(asked, scheme, task);
-  for (auto each = Algorithm::native; each <= Algorithm::two_level;
-       each = static_cast<Algorithm>(static_cast<int>(each) + 1))
-    if (can_run(each, scheme, task)) return true;
-  return false;
+  return std::ranges::any_of(kEveryAlgorithm, [&](Algorithm each) { return can_run(each, scheme, task); });
+}
+
+bool suits(const CodecChoice& codec, const Task& task) {
+  return codec.codec == nullptr || !task.on_device || codec.codec->on_device();
+}
+
+std::string ignored(const char* variable, std::string_view value, const std::string& why) {
+  return fmt::format("; {}={} is ignored: {}", variable, value, why);
 }
 
 }  // namespace
@@ -54,10 +63,22 @@ CollectiveOptions overridden(CollectiveOptions options, const Overrides& overrid
   if (options.scheme == Scheme::automatic && overrides.scheme != Scheme::automatic &&
       suits(overrides.scheme, options.algorithm, task))
     options.scheme = overrides.scheme;
-  const bool suits_space =
-      overrides.codec.codec == nullptr || !task.on_device || overrides.codec.codec->on_device();
-  if (options.codec.codec == nullptr && suits_space) options.codec = overrides.codec;
+  if (options.codec.codec == nullptr && suits(overrides.codec, task)) options.codec = overrides.codec;
   return options;
+}
+
+std::string ignored_overrides(const CollectiveOptions& options, const Overrides& overrides,
+                              const Task& task) {
+  std::string text;
+  if (options.algorithm == Algorithm::automatic && overrides.algorithm != Algorithm::automatic)
+    text += ignored("HOMZ_ALGORITHM", to_string(overrides.algorithm),
+                    objection_to(overrides.algorithm, options.scheme, task).why);
+  if (options.scheme == Scheme::automatic && overrides.scheme != Scheme::automatic)
+    text += ignored("HOMZ_SCHEME", to_string(overrides.scheme),
+                    objection_to(options.algorithm, overrides.scheme, task).why);
+  if (options.codec.codec == nullptr && !suits(overrides.codec, task))
+    text += ignored("HOMZ_CODEC", to_string(overrides.codec), "it does not run on GPUs");
+  return text;
 }
 
 }  // namespace homz

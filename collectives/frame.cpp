@@ -23,6 +23,7 @@ enum At : std::size_t {
   kCollectiveAt = 4,
   kOpAt = 5,
   kDtypeAt = 6,
+  kCountsAt = 7,
   kCountAt = 8,
   kAbsErrorAt = 16,
   kRootAt = 24,
@@ -48,11 +49,11 @@ std::uint32_t digest_of(ConstBytes bytes) {
 }
 
 std::string to_string(const CallSignature& call) {
-  std::string text(to_string(call.collective));
+  std::string text(name_of(call.collective, call.has_counts));
   if (call.op != ReduceOp::none) text += fmt::format(" {}", to_string(call.op));
   text += fmt::format(" of {} {}", call.count, to_string(call.dtype));
   text += call.abs_error > 0 ? fmt::format(", bound {}", call.abs_error) : std::string(", uncompressed");
-  if (call.root != 0) text += fmt::format(", root {}", call.root);
+  if (has_root(call.collective)) text += fmt::format(", root {}", call.root);
   return text;
 }
 
@@ -90,6 +91,7 @@ void store(const Frame& frame, std::span<std::byte, Frame::kBytes> to) {
   base[kCollectiveAt] = static_cast<std::byte>(frame.call.collective);
   base[kOpAt] = static_cast<std::byte>(frame.call.op);
   base[kDtypeAt] = static_cast<std::byte>(frame.call.dtype);
+  base[kCountsAt] = static_cast<std::byte>(frame.call.has_counts);
   store_le(base + kCountAt, frame.call.count);
   store_le(base + kAbsErrorAt, bits_of(frame.call.abs_error));
   store_le(base + kRootAt, frame.call.root);
@@ -104,11 +106,10 @@ void store(const Frame& frame, std::span<std::byte, Frame::kBytes> to) {
 }
 
 std::uint32_t digest_of(const CallSignature& call) {
-  std::array<std::byte, Frame::kBytes> bytes;
-  Frame frame;
-  frame.call = call;
-  store(frame, bytes);
-  return load_le<std::uint32_t>(bytes.data() + kFrameChecksumAt);
+  const auto kind = std::uint64_t{call.has_counts} << 24 | static_cast<std::uint64_t>(call.collective) << 16 |
+                    static_cast<std::uint64_t>(call.op) << 8 | static_cast<std::uint64_t>(call.dtype);
+  return digest_of({kind, call.count, bits_of(call.abs_error), std::uint64_t{call.root} << 32 | call.plan,
+                    std::uint64_t{call.sequence} << 32 | call.history});
 }
 
 Result<Frame> load_frame(ConstBytes bytes) {
@@ -131,6 +132,7 @@ Result<Frame> load_frame(ConstBytes bytes) {
   frame.call.collective = static_cast<Collective>(base[kCollectiveAt]);
   frame.call.op = static_cast<ReduceOp>(base[kOpAt]);
   frame.call.dtype = static_cast<Dtype>(base[kDtypeAt]);
+  frame.call.has_counts = base[kCountsAt] != std::byte{0};
   frame.call.count = load_le<std::uint64_t>(base + kCountAt);
   frame.call.abs_error = value_of<double>(load_le<std::uint64_t>(base + kAbsErrorAt));
   frame.call.root = load_le<std::uint32_t>(base + kRootAt);
@@ -141,7 +143,8 @@ Result<Frame> load_frame(ConstBytes bytes) {
   frame.payload_bytes = load_le<std::uint32_t>(base + kPayloadBytesAt);
   frame.values = load_le<std::uint32_t>(base + kValuesAt);
   frame.payload_checksum = load_le<std::uint64_t>(base + kPayloadChecksumAt);
-  if (flags > (kOrderMatters | kHasChecksum) || frame.content > Content::question)
+  if (flags > (kOrderMatters | kHasChecksum) || frame.content > Content::question ||
+      base[kCountsAt] > std::byte{1})
     return Status(Code::unsupported, "a message with features that this homz does not know");
   return frame;
 }

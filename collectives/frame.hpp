@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <initializer_list>
 
 #include "collectives/request.hpp"
 #include "core/memory.hpp"
@@ -30,13 +31,24 @@ struct CallSignature {
   std::uint32_t plan = 0;      // what follows from the options: scheme, algorithm, codec, pieces
   std::uint32_t sequence = 0;  // number of the call on this communicator
   std::uint32_t history = 0;   // digest of the calls before it
+  bool has_counts = false;     // of each rank, as allgatherv has and allgather has not
   friend bool operator==(const CallSignature&, const CallSignature&) = default;
 };
 
 // Half the bits of the checksum.
 std::uint32_t digest_of(ConstBytes bytes);
+// Of few numbers, in a few cycles each: a call of some microseconds makes several. The multiplier, of the
+// golden ratio's bits, is odd, so that products lose nothing.
+inline std::uint32_t digest_of(std::initializer_list<std::uint64_t> numbers) {
+  std::uint64_t all = numbers.size();
+  for (const std::uint64_t number : numbers) {
+    all = (all ^ number) * 0x9e3779b97f4a7c15;
+    all ^= all >> 32;
+  }
+  return static_cast<std::uint32_t>(all);
+}
 std::uint32_t digest_of(const CallSignature& call);
-// "allreduce sum of 1000 f32, bound 0.001"
+// "reduce sum of 1000 f32, bound 0.001, root 0"
 std::string to_string(const CallSignature& call);
 // Names what differs: "rank 1 calls ..., rank 3 calls ...".
 Status disagreement(const CallSignature& own, int rank, const CallSignature& other, int other_rank);

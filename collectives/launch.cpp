@@ -39,34 +39,53 @@ double largest_difference(ConstBytes a, ConstBytes b) {
   return largest;
 }
 
+bool has_native(const Office& office, const Running& run) {
+  const Call& call = run.call;
+  return call.may_block && !run.task.uneven &&
+         office.wire->transport().has_native(call.collective, run.signature.count, call.options.space);
+}
+
 // Owns what the audit needs until it is done.
 struct Audit {
   std::vector<std::byte> in, out;
   Running run;
 };
 
-Result<std::unique_ptr<Operation>> audit(Office& office, const std::shared_ptr<Running>& run,
-                                         const std::shared_ptr<Audit>& audit) {
-  audit->run = *run;
-  audit->run.processor = office.host.get();
-  Call& call = audit->run.call;
-  audit->out.resize(call.out.size());
-  call.out = audit->out;
-  call.in = audit->in;
+// What the call is about to read, and may write over.
+Status remember_input(Running& run, Audit& audit) {
+  audit.in.resize(run.call.in.size());
+  HOMZ_TRY(run.follow_caller());
+  HOMZ_TRY(run.processor->copy(run.call.in, audit.in));
+  return run.processor->settle();
+}
+
+Result<std::unique_ptr<Operation>> run_uncompressed(Office& office, const Running& run, Audit& audit) {
+  audit.run = run;
+  audit.run.processor = office.host.get();
+  Call& call = audit.run.call;
+  audit.out.resize(call.out.size());
+  call.out = audit.out;
+  call.in = audit.in;
   if (call.collective == Collective::bcast) {
-    std::ranges::copy(audit->in, audit->out.begin());
+    std::ranges::copy(audit.in, audit.out.begin());
     call.in = call.out;
   }
   call.options.space = Space::host;
-  Candidate& plain = audit->run.decision.candidate;
-  plain.scheme = Scheme::plain;
-  if (plain.algorithm == Algorithm::two_level) plain.algorithm = Algorithm::ring;
-  const bool has_native =
-      office.wire->transport().has_native(call.collective, audit->run.signature.count, Space::host);
-  if (plain.algorithm == Algorithm::native && !has_native)
-    plain.algorithm = call.collective == Collective::bcast ? Algorithm::binomial : Algorithm::direct;
-  ++audit->run.signature.plan;
-  return transfer(office, audit->run);
+  audit.run.task.on_device = false;
+  audit.run.task.has_native = has_native(office, audit.run);
+  HOMZ_ASSIGN(audit.run.decision, choose_plain(audit.run, office.profile));
+  ++audit.run.signature.plan;
+  return transfer(office, audit.run);
+}
+
+Status compare(Running& run, const Audit& audit) {
+  std::vector<std::byte> result(run.call.out.size());
+  HOMZ_TRY(run.processor->follow(run.call.options.stream));
+  HOMZ_TRY(run.processor->copy(run.call.out, result));
+  HOMZ_TRY(run.processor->settle());
+  run.report.audited_error = with_dtype(
+      run.call.dtype, [&](auto zero) { return largest_difference<decltype(zero)>(result, audit.out); });
+  return Status();
 }
 
 void report(const Running& run) {
@@ -124,7 +143,7 @@ Status check_space(Office& office, const Call& call) {
   return Status();
 }
 
-Result<std::shared_ptr<Running>> prepare(Office& office, Call call) {
+Status prepare(Office& office, Call call, Running& run) {
   Wire& wire = *office.wire;
   const Status earlier = wire.check(wire.last_call() + 1);
   if (!earlier.ok())
@@ -132,55 +151,89 @@ Result<std::shared_ptr<Running>> prepare(Office& office, Call call) {
         earlier.code(),
         fmt::format("an earlier call on this communicator has failed ({}): call renew() on all ranks",
                     earlier.message()));
-  auto run = std::make_shared<Running>();
-  run->place = {wire.rank(), wire.size(), call.root};
-  run->call = without_ignored(std::move(call), run->place);
-  HOMZ_TRY(check(run->call, run->place).within(fmt::format("rank {}", wire.rank())));
-  run->signature = signature_of(run->call, wire.size());
-  run->task = task_of(run->call, wire.size(), office.ranks_per_node);
-  HOMZ_ASSIGN(run->processor, office.processor(run->call.options));
-  run->task.on_device = run->processor->space() == Space::device;
-  HOMZ_TRY(check_space(office, run->call));
-  if (!run->call.may_block)
-    HOMZ_TRY(run->follow_caller());  // not what is enqueued between start() and wait()
-  run->task.has_native =
-      run->call.may_block && !run->task.uneven &&
-      wire.transport().has_native(run->call.collective, run->signature.count, run->call.options.space);
-  run->call.options = overridden(run->call.options, office.overrides, run->task);
-  run->signature.plan = digest_of(run->call);
-  return run;
+  run.place = {wire.rank(), wire.size(), call.root};
+  run.call = without_ignored(std::move(call), run.place);
+  const Status fits = check(run.call, run.place);
+  if (!fits.ok()) return fits.within(fmt::format("rank {}", wire.rank()));
+  run.signature = signature_of(run.call, wire.size());
+  run.task = task_of(run.call, wire.size(), office.ranks_per_node);
+  HOMZ_ASSIGN(run.processor, office.processor(run.call.options));
+  run.task.on_device = run.processor->space() == Space::device;
+  HOMZ_TRY(check_space(office, run.call));
+  if (!run.call.may_block) HOMZ_TRY(run.follow_caller());  // not what is enqueued between start() and wait()
+  run.task.has_native = has_native(office, run);
+  run.call.options = overridden(run.call.options, office.overrides, run.task);
+  run.signature.plan = digest_of(run.call);
+  return Status();
 }
 
-// Calls that cannot begin count, too: ranks number them alike.
-Result<std::shared_ptr<Running>> begin(Office& office, Call call) {
-  auto run = no_throw([&] { return prepare(office, std::move(call)); });
-  if (!run.ok()) {
-    office.wire->next_call();
-    return run;
+// A call through its stages.
+class Launched final : public Sequence {
+ public:
+  // `choice`: then nothing is moved, but this is there when the operation is done.
+  explicit Launched(Office& office, Decision* choice = nullptr)
+      : Sequence(choice == nullptr ? kAll : kTransfer), office_(office), choice_(choice) {}
+
+  // Calls that cannot begin count, too: ranks number them alike.
+  Status begin(Call call) {
+    const Status status = no_throw([&] { return prepare(office_, std::move(call), run_); });
+    if (status.ok()) return office_.wire->begin_call(run_.signature);
+    office_.wire->next_call();
+    return status;
   }
-  HOMZ_TRY(office.wire->begin_call((*run)->signature));
-  return run;
-}
+  Status audit() {
+    audit_ = std::make_unique<Audit>();
+    return remember_input(run_, *audit_);
+  }
 
-// The stages up to the decision. Transports' own collectives check no arguments: that is done before.
-std::vector<Sequence::Stage> stages_of_choice(Office& office, const std::shared_ptr<Running>& run) {
-  std::vector<Sequence::Stage> stages;
-  if (run->task.has_native && office.calls->any_before(run->signature.sequence))
-    stages.push_back([&office, run]() -> Result<std::unique_ptr<Operation>> {
-      return behind_others(office, run->signature.sequence);
-    });
-  if (asks(office, *run))
-    stages.push_back(
-        [&office, run] { return ask(office, *run, run->call.fixed ? Look::magnitudes : Look::ratios); });
-  stages.push_back([&office, run]() -> Result<std::unique_ptr<Operation>> {
-    HOMZ_TRY(decide(office, *run));
-    const bool is_native = run->decision.candidate.algorithm == Algorithm::native;
-    if (is_native && !run->has_asked && !run->call.options.trusts_ranks)
-      return ask(office, *run, Look::nothing);
-    return std::unique_ptr<Operation>();
-  });
-  return stages;
-}
+ private:
+  using Wait = Result<std::unique_ptr<Operation>>;
+  static Wait none() { return std::unique_ptr<Operation>(); }
+  enum : unsigned { kOthers, kLook, kChoose, kTransfer, kAudit, kReport, kAll };
+
+  Wait stage(unsigned number) override {
+    switch (number) {
+      case kOthers:
+        return behind_earlier_calls();
+      case kLook:
+        return look();
+      case kChoose:
+        return choose();
+      case kTransfer:
+        return transfer(office_, run_);
+      case kAudit:
+        run_.report.total_seconds = seconds_since(run_.start);
+        if (audit_ == nullptr) return none();
+        return run_uncompressed(office_, run_, *audit_);
+      default:
+        if (audit_ != nullptr) HOMZ_TRY(compare(run_, *audit_));
+        report(run_);
+        return none();
+    }
+  }
+
+  // Transports' own collectives check no arguments: that is done before.
+  Wait behind_earlier_calls() {
+    if (!run_.task.has_native || !office_.calls->any_before(run_.signature.sequence)) return none();
+    return behind_others(office_, run_.signature.sequence);
+  }
+  Wait look() {
+    if (!asks(office_, run_)) return none();
+    return ask(office_, run_, run_.call.fixed ? Look::magnitudes : Look::ratios);
+  }
+  Wait choose() {
+    HOMZ_TRY(decide(office_, run_));
+    if (choice_ != nullptr) *choice_ = run_.decision;
+    const bool is_native = run_.decision.candidate.algorithm == Algorithm::native;
+    if (!is_native || run_.has_asked || run_.call.options.trusts_ranks) return none();
+    return ask(office_, run_, Look::nothing);
+  }
+
+  Office& office_;
+  Decision* choice_;
+  Running run_;
+  std::unique_ptr<Audit> audit_;
+};
 
 }  // namespace
 
@@ -235,53 +288,19 @@ Result<Profile> share_profile(Wire& wire, const Profile& own, double timeout_sec
 }
 
 Result<std::unique_ptr<Operation>> launch_choice(Office& office, Call call, Decision* decision) {
-  HOMZ_ASSIGN(const auto run, begin(office, std::move(call)));
-  std::vector<Sequence::Stage> stages = stages_of_choice(office, run);
-  stages.push_back([run, decision]() -> Result<std::unique_ptr<Operation>> {
-    *decision = run->decision;
-    return std::unique_ptr<Operation>();
-  });
-  return std::unique_ptr<Operation>(new Sequence(std::move(stages)));
+  auto launched = std::make_unique<Launched>(office, decision);
+  HOMZ_TRY(launched->begin(std::move(call)));
+  return std::unique_ptr<Operation>(std::move(launched));
 }
 
 Result<std::unique_ptr<Operation>> launch(Office& office, Call call) {
-  const std::uint64_t number = call.options.audit_every != 0 ? office.audits++ : 0;  // of refused calls, too
-  HOMZ_ASSIGN(const auto run, begin(office, std::move(call)));
-  const CollectiveOptions& options = run->call.options;
-  const bool is_audited =
-      options.audit_every != 0 && options.abs_error > 0 && number % options.audit_every == 0;
-  const auto audited = is_audited ? std::make_shared<Audit>() : nullptr;
-  if (is_audited) {
-    audited->in.resize(run->call.in.size());
-    HOMZ_TRY(run->follow_caller());
-    HOMZ_TRY(run->processor->copy(run->call.in, audited->in));
-    HOMZ_TRY(run->processor->settle());
-  }
-
-  std::vector<Sequence::Stage> stages = stages_of_choice(office, run);
-  stages.push_back([&office, run] {
-    run->signature.plan = digest_of(run->decision.candidate, run->signature.plan);
-    return transfer(office, *run);
-  });
-  stages.push_back([run]() -> Result<std::unique_ptr<Operation>> {
-    run->report.total_seconds = seconds_since(run->start);  // without the audit
-    return std::unique_ptr<Operation>();
-  });
-  if (is_audited) stages.push_back([&office, run, audited] { return audit(office, run, audited); });
-  stages.push_back([run, audited]() -> Result<std::unique_ptr<Operation>> {
-    if (audited) {
-      std::vector<std::byte> result(run->call.out.size());
-      HOMZ_TRY(run->processor->follow(run->call.options.stream));
-      HOMZ_TRY(run->processor->copy(run->call.out, result));
-      HOMZ_TRY(run->processor->settle());
-      run->report.audited_error = with_dtype(run->call.dtype, [&](auto zero) {
-        return largest_difference<decltype(zero)>(result, audited->out);
-      });
-    }
-    report(*run);
-    return std::unique_ptr<Operation>();
-  });
-  return std::unique_ptr<Operation>(new Sequence(std::move(stages)));
+  const unsigned every = call.options.audit_every;
+  const bool is_turn = every != 0 && office.audits++ % every == 0;  // refused calls count, too
+  const bool is_audited = is_turn && call.options.abs_error > 0;
+  auto launched = std::make_unique<Launched>(office);
+  HOMZ_TRY(launched->begin(std::move(call)));
+  if (is_audited) HOMZ_TRY(launched->audit());
+  return std::unique_ptr<Operation>(std::move(launched));
 }
 
 }  // namespace homz

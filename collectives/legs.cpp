@@ -60,8 +60,9 @@ Result<std::unique_ptr<Operation>> leg_of(Running& run, const Leg& leg) {
   const Place place{leg.wire->rank(), leg.wire->size(), run.call.root};
   Job job;
   job.call = run.signature;
-  job.parts = parts_of(call, parts_of(leg.collective, leg.algorithm, place.size), place);
   HOMZ_ASSIGN(job.schedule, schedule_of(leg.collective, leg.algorithm, place));
+  const std::uint32_t parts = parts_of(leg.collective, leg.algorithm, place.size);
+  job.parts = parts_of(call, parts, place, job.schedule);
   job.travels = results_travel(leg.collective, leg.algorithm, place.size);
   job.piece_bytes = piece_bytes_of(run);
   job.timeout_seconds = call.options.timeout_seconds;
@@ -98,38 +99,40 @@ Status make_levels(Office& office) {
 
 namespace {
 
-Result<std::unique_ptr<Operation>> two_levels(Office& office, Running& run) {
-  Wire &inside = *office.levels.inside, &between = *office.levels.between;
-  const std::uint64_t size = size_of(run.call.dtype), count = run.call.out.size() / size;
-  const auto n = static_cast<std::uint64_t>(inside.size());
-  std::vector<std::uint64_t> counts(n, count / n);
-  for (std::uint64_t i = 0; i < count % n; ++i) ++counts[i];
-  const std::uint64_t first =
-      std::accumulate(counts.begin(), counts.begin() + inside.rank(), std::uint64_t{0});
-  const Bytes share =
-      run.call.out.subspan(first * size, counts[static_cast<std::size_t>(inside.rank())] * size);
-  const ReduceOp sum = run.call.op == ReduceOp::average ? ReduceOp::sum : run.call.op;
-  std::vector<Sequence::Stage> stages;
-  stages.push_back([&run, &inside, counts, share, sum] {
-    return leg_of(run, {&inside, Collective::reduce_scatter, sum, Algorithm::ring, Scheme::plain, run.call.in,
-                        share, counts});
-  });
-  stages.push_back([&run, &between, share] {
-    return leg_of(run, {&between,
-                        Collective::allreduce,
-                        run.call.op,
-                        Algorithm::ring,
-                        run.decision.candidate.scheme,
-                        share,
-                        share,
-                        {}});
-  });
-  stages.push_back([&run, &inside, counts, share] {
-    return leg_of(run, {&inside, Collective::allgather, ReduceOp::none, Algorithm::ring, Scheme::plain, share,
-                        run.call.out, counts});
-  });
-  return std::unique_ptr<Operation>(new Sequence(std::move(stages)));
-}
+class TwoLevels final : public Sequence {
+ public:
+  TwoLevels(Office& office, Running& run)
+      : Sequence(3), inside_(*office.levels.inside), between_(*office.levels.between), run_(run) {
+    const std::uint64_t size = size_of(run.call.dtype), count = run.call.out.size() / size;
+    const auto n = static_cast<std::uint64_t>(inside_.size());
+    counts_.assign(n, count / n);
+    for (std::uint64_t i = 0; i < count % n; ++i) ++counts_[i];
+    const auto own = static_cast<std::size_t>(inside_.rank());
+    const std::uint64_t first =
+        std::accumulate(counts_.begin(), counts_.begin() + inside_.rank(), std::uint64_t{0});
+    share_ = run.call.out.subspan(first * size, counts_[own] * size);
+  }
+
+ private:
+  Result<std::unique_ptr<Operation>> stage(unsigned number) override {
+    const Call& call = run_.call;
+    const ReduceOp sum = call.op == ReduceOp::average ? ReduceOp::sum : call.op;
+    constexpr Algorithm kRing = Algorithm::ring;
+    if (number == 0)
+      return leg_of(
+          run_, {&inside_, Collective::reduce_scatter, sum, kRing, Scheme::plain, call.in, share_, counts_});
+    if (number == 1)
+      return leg_of(run_, {&between_, Collective::allreduce, call.op, kRing, run_.decision.candidate.scheme,
+                           share_, share_});
+    return leg_of(run_, {&inside_, Collective::allgather, ReduceOp::none, kRing, Scheme::plain, share_,
+                         call.out, counts_});
+  }
+
+  Wire &inside_, &between_;
+  Running& run_;
+  std::vector<std::uint64_t> counts_;  // of the ranks of a node
+  Bytes share_;                        // this rank's
+};
 
 }  // namespace
 
@@ -137,8 +140,9 @@ Result<std::unique_ptr<Operation>> transfer(Office& office, Running& run) {
   const Candidate& chosen = run.decision.candidate;
   const Call& call = run.call;
   if (chosen.algorithm == Algorithm::native) return native_operation(office, run);
+  run.signature.plan = digest_of(chosen, run.signature.plan);
   HOMZ_TRY(run.follow_caller());
-  if (chosen.algorithm == Algorithm::two_level) return two_levels(office, run);
+  if (chosen.algorithm == Algorithm::two_level) return std::unique_ptr<Operation>(new TwoLevels(office, run));
   return leg_of(run, {office.wire.get(), call.collective, call.op, chosen.algorithm, chosen.scheme, call.in,
                       call.out, call.counts});
 }

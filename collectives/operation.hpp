@@ -1,9 +1,7 @@
 // Something under way that moves on a step at a time, so that it need not block.
 #pragma once
 
-#include <functional>
 #include <memory>
-#include <vector>
 
 #include "core/status.hpp"
 
@@ -17,27 +15,28 @@ class Operation {
 };
 
 // Operations one after another; each is made when the one before it is done.
-class Sequence final : public Operation {
+class Sequence : public Operation {
  public:
-  using Stage = std::function<Result<std::unique_ptr<Operation>>()>;  // null: nothing to do
-
-  explicit Sequence(std::vector<Stage> stages) : stages_(std::move(stages)) {}
-
-  Result<bool> advance() override {
+  Result<bool> advance() final {
     while (true) {
       if (current_) {
         HOMZ_ASSIGN(const bool is_done, current_->advance());
         if (!is_done) return false;
         current_.reset();
       }
-      if (next_ == stages_.size()) return true;
-      HOMZ_ASSIGN(current_, stages_[next_++]());
+      if (next_ == stages_) return true;
+      HOMZ_ASSIGN(current_, stage(next_++));
     }
   }
 
+ protected:
+  explicit Sequence(unsigned stages) : stages_(stages) {}
+
  private:
-  std::vector<Stage> stages_;
-  std::size_t next_ = 0;
+  // From 0 on; null: nothing to wait for.
+  virtual Result<std::unique_ptr<Operation>> stage(unsigned number) = 0;
+
+  unsigned stages_, next_ = 0;
   std::unique_ptr<Operation> current_;
 };
 

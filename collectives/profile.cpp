@@ -3,8 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
+#include <fstream>
 #include <nlohmann/json.hpp>
+#include <system_error>
 
 #include "codecs/builtin.hpp"
 
@@ -16,6 +19,7 @@ using Json = nlohmann::ordered_json;
 constexpr int kFormat = 1;
 constexpr std::uint64_t kLeastSegment = 1024, kMostSegment = std::uint64_t{1} << 30;
 constexpr std::int64_t kMostRanks = 1 << 24;
+constexpr std::size_t kMostText = std::size_t{64} << 20;  // bytes of a file; more are other data
 
 // ---- Writing
 
@@ -116,7 +120,8 @@ class Reader {
         json->is_number_unsigned() || (json->is_number_integer() && json->get<std::int64_t>() >= 0);
     const std::uint64_t value = is_one ? json->get<std::uint64_t>() : 0;
     if (!is_one || value < low || value > high)
-      return wrong(path(key), fmt::format("must be a whole number from {} to {}", low, high));
+      return wrong(path(key), low == high ? fmt::format("must be {}", low)
+                                          : fmt::format("must be a whole number from {} to {}", low, high));
     return static_cast<std::int64_t>(value);
   }
 
@@ -219,7 +224,7 @@ Status read(const Reader& reader, Abilities& able) {
 }
 
 // Profiles of machines without GPUs do not tell of them.
-Result<Profile> read_profile(const Json& json) {
+Result<Profile> profile_of(const Json& json) {
   HOMZ_ASSIGN(const Reader reader, Reader::of(json, "", kAbilities, {"format", "machine", "gpu"}));
   HOMZ_TRY(reader.integer("format", kFormat, kFormat).status());
   Profile profile;
@@ -232,6 +237,20 @@ Result<Profile> read_profile(const Json& json) {
   profile.gpu = Abilities{};
   HOMZ_TRY(read(of_gpu, profile.gpu));
   return profile;
+}
+
+// The text of a file.
+Result<std::string> text_of(const std::string& path) {
+  errno = 0;
+  std::ifstream file(path, std::ios::binary);
+  std::string text;
+  char some[4096];
+  while (text.size() <= kMostText && (file.read(some, sizeof some) || file.gcount() > 0))
+    text.append(some, static_cast<std::size_t>(file.gcount()));
+  if (!file.is_open() || file.bad())
+    return Status(Code::io,
+                  fmt::format("{}: cannot be read: {}", path, std::generic_category().message(errno)));
+  return text;
 }
 
 }  // namespace
@@ -282,7 +301,16 @@ Result<Profile> parse_profile(std::string_view text) {
   return no_throw([&]() -> Result<Profile> {
     const Json json = Json::parse(text, nullptr, false);
     if (json.is_discarded()) return wrong("the text", "is not JSON");
-    return read_profile(json);
+    return profile_of(json);
+  });
+}
+
+Result<Profile> read_profile(const std::string& path) {
+  return no_throw([&]() -> Result<Profile> {
+    HOMZ_ASSIGN(const std::string text, text_of(path));
+    Result<Profile> profile = parse_profile(text);
+    if (!profile.ok()) return profile.status().within(path);
+    return profile;
   });
 }
 

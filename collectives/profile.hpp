@@ -76,6 +76,9 @@ struct Profile : Abilities {
 
 // Errors name the key and what it must be.
 Result<Profile> parse_profile(std::string_view json);
+// The same from a file. Errors name the file: io, if it cannot be read; invalid_argument, if it is no
+// profile.
+Result<Profile> read_profile(const std::string& path);
 std::string to_json(const Profile& profile);
 
 }  // namespace homz

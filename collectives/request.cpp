@@ -21,9 +21,9 @@ constexpr Name<Collective> kCollectives[] = {
     {Collective::bcast, "bcast"},         {Collective::scatter, "scatter"},
     {Collective::gather, "gather"},       {Collective::alltoall, "alltoall"},
 };
-constexpr Name<ReduceOp> kOps[] = {
-    {ReduceOp::none, "none"}, {ReduceOp::sum, "sum"}, {ReduceOp::average, "average"},
-    {ReduceOp::min, "min"},   {ReduceOp::max, "max"}, {ReduceOp::prod, "prod"},
+constexpr Name<ReduceOp> kReductions[] = {
+    {ReduceOp::sum, "sum"}, {ReduceOp::average, "average"}, {ReduceOp::min, "min"},
+    {ReduceOp::max, "max"}, {ReduceOp::prod, "prod"},
 };
 constexpr Name<Algorithm> kAlgorithms[] = {
     {Algorithm::automatic, "auto"},
@@ -73,8 +73,24 @@ Result<E> value_in(const Name<E> (&names)[N], std::string_view what, std::string
 std::string_view to_string(Collective value) noexcept {
   return name_in(kCollectives, value);
 }
+std::string_view name_of(Collective value, bool has_counts) noexcept {
+  switch (value) {
+    case Collective::reduce_scatter:
+      return has_counts ? "reduce_scatter" : "reduce_scatter_block";
+    case Collective::allgather:
+      return has_counts ? "allgatherv" : "allgather";
+    case Collective::scatter:
+      return has_counts ? "scatterv" : "scatter";
+    case Collective::gather:
+      return has_counts ? "gatherv" : "gather";
+    case Collective::alltoall:
+      return has_counts ? "alltoallv" : "alltoall";
+    default:
+      return to_string(value);
+  }
+}
 std::string_view to_string(ReduceOp value) noexcept {
-  return name_in(kOps, value);
+  return value == ReduceOp::none ? "none" : name_in(kReductions, value);
 }
 std::string_view to_string(Algorithm value) noexcept {
   return name_in(kAlgorithms, value);
@@ -86,7 +102,8 @@ Result<Collective> parse_collective(std::string_view text) {
   return value_in(kCollectives, "collective", text);
 }
 Result<ReduceOp> parse_reduce_op(std::string_view text) {
-  return value_in(kOps, "operation", text);
+  if (text == to_string(ReduceOp::none)) return ReduceOp::none;  // of what moves data: no choice to list
+  return value_in(kReductions, "operation", text);
 }
 Result<Algorithm> parse_algorithm(std::string_view text) {
   return value_in(kAlgorithms, "algorithm", text);

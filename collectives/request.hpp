@@ -1,6 +1,7 @@
 // What a collective is asked for, and what it tells afterwards.
 #pragma once
 
+#include <array>
 #include <bit>
 #include <cstdint>
 #include <string>
@@ -50,7 +51,18 @@ enum class Scheme : std::uint8_t {
   homcomp_fused,  // HomComp: local values + received stream in one pass
 };
 
+// All but automatic.
+inline constexpr std::array kEveryAlgorithm = {
+    Algorithm::native,       Algorithm::ring,     Algorithm::recursive_doubling,
+    Algorithm::rabenseifner, Algorithm::direct,   Algorithm::binomial,
+    Algorithm::bruck,        Algorithm::two_level};
+inline constexpr std::array kEveryScheme = {Scheme::plain,        Scheme::cprp2p,        Scheme::ccoll,
+                                            Scheme::hzccl,        Scheme::homcomp_ahead, Scheme::homcomp_step,
+                                            Scheme::homcomp_fused};
+
 std::string_view to_string(Collective value) noexcept;
+// As Communicator's functions are called: "allgatherv" has counts of each rank, "allgather" has none.
+std::string_view name_of(Collective value, bool has_counts) noexcept;
 std::string_view to_string(ReduceOp value) noexcept;
 std::string_view to_string(Algorithm value) noexcept;
 std::string_view to_string(Scheme value) noexcept;
@@ -77,20 +89,27 @@ constexpr bool is_extremum(ReduceOp op) {
 constexpr bool reduces(Collective collective) {
   return collective <= Collective::reduce;
 }
+constexpr bool has_root(Collective collective) {
+  return collective == Collective::reduce || collective == Collective::bcast ||
+         collective == Collective::scatter || collective == Collective::gather;
+}
 
 // What one call has done, on this rank.
 struct CallReport {
   Algorithm algorithm = Algorithm::automatic;
   Scheme scheme = Scheme::automatic;
-  std::string codec;             // empty if plain
-  std::string reason;            // why so
-  double share = 0;              // bound of each quantisation, in units of the data
-  std::uint64_t raw_bytes = 0;   // of values, that would have been sent uncompressed
-  std::uint64_t sent_bytes = 0;  // on the wire, frames included
+  std::string codec;   // empty if plain
+  std::string reason;  // why so
+  double share = 0;    // bound of each quantisation, in units of the data
+  // What the transport's own collectives (native) send is not known, and not in these.
+  std::uint64_t raw_bytes = 0;        // of values, that would have been sent uncompressed
+  std::uint64_t sent_bytes = 0;       // of messages with values, frames included
+  std::uint64_t agreement_bytes = 0;  // of messages by which ranks agree on the call, frames included
   double encode_seconds = 0, combine_seconds = 0, decode_seconds = 0, wait_seconds = 0, total_seconds = 0;
   double audited_error = -1;  // largest difference to the uncompressed result; < 0: not audited
+  // Of values; 1 where none were sent.
   double ratio() const {
-    return sent_bytes == 0 ? 1 : static_cast<double>(raw_bytes) / static_cast<double>(sent_bytes);
+    return raw_bytes == 0 ? 1 : static_cast<double>(raw_bytes) / static_cast<double>(sent_bytes);
   }
 };
 

@@ -38,6 +38,8 @@ enum class Look : std::uint8_t { nothing, magnitudes, ratios };
 // what is called.
 Result<std::unique_ptr<Operation>> ask(Office& office, Running& run, Look at);
 Status decide(Office& office, Running& run);
+// Of what does not compress.
+Result<Decision> choose_plain(const Running& run, const Profile& profile);
 // The codec of a candidate, or that of the options.
 Result<CodecChoice> codec_of(const CollectiveOptions& options, const std::string& name);
 

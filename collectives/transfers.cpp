@@ -13,9 +13,10 @@ namespace {
 // Ids of a part's pieces: they need not be known to be unique, just unlikely to be mistaken.
 constexpr std::uint64_t kIdStride = 0x9e3779b1;
 
-constexpr std::size_t kBusy = 2;    // messages under way to a rank that keep its wire busy
-constexpr std::size_t kMaking = 8;  // messages to a rank that a GPU works on
-constexpr double kPatience = 0.2;   // seconds, before those that are waited for are asked what they call
+constexpr std::size_t kBusy = 2;        // messages under way to a rank that keep its wire busy
+constexpr std::size_t kMaking = 8;      // messages to a rank that a GPU works on
+constexpr std::uint64_t kShort = 4096;  // bytes of pieces that are worked on in less time than messages take
+constexpr double kPatience = 0.2;       // seconds, before those that are waited for are asked what they call
 
 template <class T>
 std::span<T> part_of(std::span<T> whole, std::uint64_t first, std::uint64_t bytes) {
@@ -27,9 +28,8 @@ std::span<T> part_of(std::span<T> whole, std::uint64_t first, std::uint64_t byte
 Transfers::Transfers(Wire& wire, Job job, std::unique_ptr<Handling> handling, CallReport* report)
     : wire_(wire), job_(std::move(job)), handling_(std::move(handling)), report_(report) {
   cut_into_pieces();
-  std::uint64_t most = 0;
-  for (const Way& way : ways_) most = std::max(most, way.piece.bytes);
-  const std::uint64_t capacity = handling_->capacity(most);
+  for (const Way& way : ways_) longest_ = std::max(longest_, way.piece.bytes);
+  const std::uint64_t capacity = handling_->capacity(longest_);
   channel_ = std::make_unique<Channel>(wire_, job_.call, capacity, handling_->home());
 }
 
@@ -56,7 +56,7 @@ void Transfers::cut_into_pieces() {
       Way& way = ways_.emplace_back();
       way.values = static_cast<std::uint32_t>(part.bytes / size_of(job_.call.dtype));
       Piece& piece = way.piece;
-      piece.id = static_cast<std::uint32_t>(i * kIdStride + k);
+      piece.id = static_cast<std::uint32_t>(part.id * kIdStride + k);
       piece.in = part_of(part.in, first, bytes);
       piece.out = part_of(part.out, first, bytes);
       piece.bytes = bytes;
@@ -98,11 +98,17 @@ Status Transfers::begin() {
   return Status();
 }
 
+// Messages move on when they are looked at, which takes longer than work on short pieces: then all that can
+// be done comes first.
 Result<bool> Transfers::advance() {
+  bool looks = has_begun_;
   if (!has_begun_) HOMZ_TRY(begin());
   while (true) {
-    HOMZ_TRY(wire_.poll(job_.call.sequence));
-    HOMZ_TRY(channel_->progress());
+    if (looks) {
+      HOMZ_TRY(wire_.poll(job_.call.sequence));
+      HOMZ_TRY(channel_->progress());
+    }
+    looks = longest_ > kShort;
     HOMZ_ASSIGN(const bool is_done, is_done_here());
     if (is_done) {
       is_over_ = true;

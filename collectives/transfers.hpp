@@ -16,6 +16,7 @@ namespace homz {
 
 // A part of the data, on this rank.
 struct Part {
+  PartId id = 0;  // as all ranks number it
   ConstBytes in;
   Bytes out;
   std::uint64_t bytes = 0;  // of its values; in and out are empty or so long
@@ -25,7 +26,7 @@ struct Part {
 struct Job {
   CallSignature call;
   std::vector<Part> parts;
-  Schedule schedule;
+  Schedule schedule;              // of parts by their position
   bool travels = false;           // what some rank keeps, another gets as a message: both must be the same
   std::uint64_t piece_bytes = 0;  // of values; parts are cut into pieces of at most so much
   double timeout_seconds = 0;
@@ -104,7 +105,8 @@ class Transfers final : public Operation {
   std::size_t steps_done_ = 0, prepared_ = 0, completing_ = 0,
               completed_ = 0;  // completed: written, if wanted
   std::vector<Way*> to_write_;
-  std::size_t written_ = 0;  // of those
+  std::size_t written_ = 0;    // of those
+  std::uint64_t longest_ = 0;  // bytes of a piece
   std::uint64_t raw_bytes_ = 0;
   double wait_seconds_ = 0;
   bool is_idle_ = false, has_asked_ = false;

@@ -22,15 +22,35 @@ std::optional<Usage> usage_of(CLI::App& app, int argc, char** argv,
   return std::nullopt;
 }
 
-Result<Profile> read_profile(const std::string& name) {
-  std::ifstream file(name);
-  std::ostringstream text;
-  if (!file || !(text << file.rdbuf())) return Status(Code::io, fmt::format("{}: cannot be read", name));
-  const auto profile = parse_profile(text.str());
-  return profile.ok() ? profile : Result<Profile>(profile.status().within(name));
+Result<std::vector<Algorithm>> parse_algorithms(const std::string& option, const std::string& text) {
+  auto list = parse_list(text, parse_algorithm, std::span<const Algorithm>(kEveryAlgorithm));
+  if (!list.ok()) return list.status().within(option);
+  return list;
 }
 
-// Whole, or not at all.
+Result<std::vector<Scheme>> parse_schemes(const std::string& option, const std::string& text) {
+  auto list = parse_list(text, parse_scheme, std::span<const Scheme>(kEveryScheme));
+  if (!list.ok()) return list.status().within(option);
+  return list;
+}
+
+Status check_output(const std::string& name, bool force) {
+  namespace fs = std::filesystem;
+  const auto refuse = [&](const char* why) {
+    return Status(Code::invalid_argument, fmt::format("{}: {}", name, why));
+  };
+  if (name.empty()) return Status(Code::invalid_argument, "the output's file name is empty; name a file");
+  std::error_code error;
+  if (fs::symlink_status(name, error).type() == fs::file_type::not_found) return Status();
+  const fs::file_status there = fs::status(name, error);
+  if (there.type() == fs::file_type::not_found)
+    return refuse("the output is a symbolic link to nowhere; remove it or name another output");
+  if (fs::is_directory(there)) return refuse("the output is a directory; name a file in it");
+  if (!fs::is_regular_file(there))
+    return refuse("the output exists and is no regular file; name another one");
+  return force ? Status() : refuse("the output exists; use --force to replace it");
+}
+
 Status write_profile(const std::string& name, const Profile& profile) {
   const std::string temporary = name + ".tmp";
   std::ofstream file(temporary);

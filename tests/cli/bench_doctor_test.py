@@ -70,6 +70,24 @@ class BenchAndDoctor(Case):
         text = self.homz("doctor", env={**os.environ, "HDF5_PLUGIN_PRELOAD": "::"}, expect=DIFFERS).text
         self.assertIn("WRONG", text)
 
+    def test_doctor_tells_what_this_build_has(self):
+        cache = {}
+        with open(os.path.join(os.path.dirname(harness.PROGRAM), "..", "CMakeCache.txt"), encoding="utf-8") as file:
+            for line in file:
+                name, _, value = line.strip().partition("=")
+                cache[name] = value
+        report = self.json("doctor", env={**os.environ, "CUDA_VISIBLE_DEVICES": ""})
+        for key, option in (("mpi_standard", "HOMZ_MPI"), ("cuda", "HOMZ_CUDA"), ("nccl", "HOMZ_NCCL")):
+            if cache[option + ":BOOL"] == "ON":
+                self.assertRegex(report[key], r"\A[0-9]+[.][0-9]")
+            else:
+                self.assertIsNone(report[key])
+        self.assertEqual(report["gpus"], [])
+        self.assertRegex(report["gpu_problem"], "GPU|CUDA")
+        text = self.homz("doctor").text
+        for name in ("MPI", "CUDA", "NCCL", "GPUs"):
+            self.assertRegex(text, f"(?m)^{name} +[^ ]")
+
     def test_plugin_search(self):
         os.mkdir(self.path("with"))
         os.mkdir(self.path("without"))

@@ -1,5 +1,6 @@
 """homz plan and homz tune: tables, reasons, profiles, and what has no meaning."""
 
+import json
 import os
 
 import harness
@@ -62,8 +63,41 @@ class Plan(Case):
         self.assertEqual(self.json(*arguments)["choice"]["scheme"], "homcomp-fused")
         moved = self.json(*arguments, "--collective", "bcast")  # which that scheme does not suit
         self.assertEqual(moved["choice"]["scheme"], "plain")
+        self.assertTrue(moved["reason"].endswith("; HOMZ_SCHEME=homcomp-fused is ignored: homcomp-fused adds streams, "
+                                                 "and bcast adds nothing"), moved["reason"])
+        os.environ["HOMZ_SCHEME"] = "auto"
+        self.assertNotIn("HOMZ", self.json(*arguments)["reason"])
         os.environ["HOMZ_SCHEME"] = "best"
         self.assertIn("HOMZ_SCHEME", self.homz(*arguments, expect=USAGE).errors)
+
+    def test_sizes(self):
+        for text, size in (("64MB", 64 * 10**6), ("64MiB", 64 << 20), ("64M", 64 << 20), ("64kB", 64000), ("8B", 8), ("8", 8)):
+            self.assertEqual(self.json("plan", "--ranks", "4", "--size", text)["size_bytes"], size)
+        for command in ("plan", "decompress", "bench"):
+            self.assertIn("powers of 1024", self.homz(command, "--help").text)
+
+    def test_one_unit_a_column(self):
+        for size, units in (("64B", ("expected, us", "sent by a rank, B")), ("4GiB", ("expected, s", "sent by a rank, GB"))):
+            head, *rows = self.homz("plan", "--ranks", "8", "--size", size).text.partition("\n\n")[0].splitlines()
+            for unit in units:
+                self.assertIn(unit, head)
+            for row in rows:
+                words = row.replace("<- chosen", "").split()
+                self.assertGreater(float(words[0]), 0)
+                self.assertGreater(float(words[-1]), 0)
+                self.assertEqual(len(words), 6)
+
+    def test_why_a_slower_one_of_the_transport_is_taken(self):
+        profile = parse_json(self.homz("tune", "--seconds", "1e-4", *SLOW).text)
+        self.write_bytes("profile.json", json.dumps(profile).encode())
+        own = self.json(*BASE, "--without-native", "--profile", "profile.json")["choice"]
+        for factor, native in ((1.05, True), (2, False)):
+            profile["natives"] = [{"collective": "allreduce", "ranks": 32, "curve": [[64 << 20, factor * own["seconds"]]]}]
+            self.write_bytes("profile.json", json.dumps(profile).encode())
+            plan = self.json(*BASE, "--profile", "profile.json")
+            self.assertEqual(plan["choice"]["algorithm"] == "native", native)
+            said = f"; {own['algorithm']} without compression would take "
+            self.assertEqual(said in plan["reason"] and "homz's own must gain a tenth" in plan["reason"], native, plan["reason"])
 
     def test_every_collective(self):
         for collective in ("allreduce", "reduce-scatter", "reduce", "allgather", "bcast", "scatter", "gather",
@@ -86,12 +120,19 @@ class Plan(Case):
             ((*BASE, "--ratio", "0"), "--ratio"),
             ((*BASE, "--ratio", "x"), "--ratio"),
             (("plan", "--ranks", "0", "--size", "4"), "--ranks"),
-            (("plan", "--ranks", "4", "--size", "5"), "--size"),
+            (("plan", "--ranks", "4", "--size", "5"), "f32 has 4 bytes, and this is no multiple of that; give 4 or 8"),
+            (("plan", "--ranks", "4", "--size", "2TiB"), "--size"),
             (("plan", "--ranks", "4", "--size", "5 MB"), "--size"),
-            ((*BASE, "--collective", "scan"), "collective"),
+            ((*BASE, "--collective", "scan"), "--collective: unknown collective 'scan': must be one of allreduce"),
+            ((*BASE, "--op", "median"), "--op: unknown operation 'median': must be one of sum, average"),
+            ((*BASE, "--algorithm", "circle"), "--algorithm: unknown algorithm"),
+            ((*BASE, "--scheme", "best"), "--scheme: unknown scheme"),
             ((*BASE, "--collective", "bcast", "--op", "sum"), "--op"),
             ((*BASE, "--op", "none"), "--op"),
-            ((*BASE, "--algorithm", "bruck"), "there is"),
+            ((*BASE, "--algorithm", "bruck"), "bruck does not do allreduce; there is"),
+            ((*BASE, "--algorithm", "native", "--scheme", "hzccl"), "never compresses"),
+            ((*BASE, "--algorithm", "two-level"), "each of 32 ranks has a node of its own"),
+            ((*BASE, "--ratio", "8", "--op", "prod", "--scheme", "hzccl"), "take ccoll or cprp2p"),
             ((*BASE, "--scheme", "hzccl"), "bound is 0"),
             ((*BASE, "--codec", "zip"), "zip"),
             (("tune", "-c", "zip"), "zip"),

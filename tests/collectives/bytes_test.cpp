@@ -204,7 +204,7 @@ class Wires : public testing::TestWithParam<Dtype> {
       ASSERT_TRUE(answer.status.ok()) << answer.status.message();
       ASSERT_EQ(answer.report.scheme, request.scheme) << answer.report.reason;
       reported.raw += answer.report.raw_bytes;
-      reported.bytes += answer.report.sent_bytes;
+      reported.bytes += answer.report.sent_bytes + answer.report.agreement_bytes;
     }
     const Sent wanted = request.dtype == Dtype::f32 ? expected<float>(request, answers[0].report, ranks)
                                                     : expected<double>(request, answers[0].report, ranks);

@@ -1,9 +1,8 @@
 // What calls are like beside their results: two levels, several under way, audits, reports,
-// timeouts, bad arguments, the environment.
+// timeouts, bad arguments.
 #include <algorithm>
 #include <barrier>
 #include <bit>
-#include <cstdlib>
 #include <random>
 #include <thread>
 
@@ -221,6 +220,8 @@ TEST(Reports, OfWhatWasSent) {
     std::uint64_t raw = 0;
     for (const CallReport& report : reports) {
       raw += report.raw_bytes;
+      // Two rounds of records, of 64 bytes and a frame.
+      EXPECT_EQ(report.agreement_bytes, scheme == Scheme::plain ? 0 : 2 * 128);
       EXPECT_EQ(report.scheme, scheme);
       EXPECT_EQ(report.algorithm, Algorithm::ring);
       EXPECT_EQ(report.codec.substr(0, 7), scheme == Scheme::plain ? "" : "homcomp");
@@ -230,6 +231,8 @@ TEST(Reports, OfWhatWasSent) {
       EXPECT_EQ(report.audited_error, -1);
       if (scheme == Scheme::plain) {  // no more than a frame a message: of 65536 values each, 6 a rank
         EXPECT_EQ(report.sent_bytes, report.raw_bytes + 6 * 64);
+        EXPECT_LT(report.ratio(), 1);
+        EXPECT_GT(report.ratio(), 0.99);
         continue;
       }
       EXPECT_GT(report.ratio(), 1.5);
@@ -237,10 +240,22 @@ TEST(Reports, OfWhatWasSent) {
       EXPECT_LE(report.share, kBound);
       EXPECT_GT(report.encode_seconds, 0);
     }
-    // Besides the values, ranks may have sent records.
-    EXPECT_GE(raw, 4 * 2 * 3 * kCount);
-    EXPECT_LE(raw, 4 * 2 * 3 * kCount + 4 * 4 * 128);
+    EXPECT_EQ(raw, 4 * 2 * 3 * kCount);
   }
+}
+
+TEST(Reports, OfNoValues) {
+  const Watchdog watchdog(100);
+  for (const Scheme scheme : {Scheme::plain, Scheme::ccoll})
+    on_ranks(2, [&](Communicator& communicator) {
+      CallReport report;
+      CollectiveOptions options = options_of(Algorithm::ring, scheme);
+      options.report = &report;
+      Values<float> none;
+      ASSERT_TRUE(allreduce(communicator, none, options).ok());
+      EXPECT_EQ(report.raw_bytes, 0u);
+      EXPECT_EQ(report.ratio(), 1);
+    });
 }
 
 // Looking costs messages; what led to nothing is not done again and again.
@@ -268,7 +283,7 @@ TEST(Choices, LookLessOftenWhereItLedToNothing) {
         std::vector<std::uint64_t> sent;
         for (int i = 0; i < 12; ++i) {
           call(noise);
-          sent.push_back(report.sent_bytes);
+          sent.push_back(report.agreement_bytes);
         }
         const std::uint64_t least = std::ranges::min(sent);
         std::string pattern;
@@ -356,6 +371,20 @@ TEST(Arguments, OfOneRankThatAreBad) {
     });
 }
 
+// Whether there is a bound or not.
+TEST(Arguments, NativeNeverCompresses) {
+  const Watchdog watchdog(100);
+  for (const double bound : {0.0, kBound})
+    on_ranks(2, [&](Communicator& communicator) {
+      Values<float> values(10, 1);
+      const Status status =
+          allreduce(communicator, values, options_of(Algorithm::native, Scheme::hzccl, bound));
+      EXPECT_EQ(status.code(), Code::invalid_argument);
+      for (const char* const said : {"native", "never compresses", "hzccl goes by ring, "})
+        EXPECT_NE(status.message().find(said), std::string::npos) << status.message();
+    });
+}
+
 // Ranks may start with different profiles: rank 0's holds.
 TEST(Profiles, OfRankZeroHold) {
   const Watchdog watchdog(100);
@@ -371,52 +400,6 @@ TEST(Profiles, OfRankZeroHold) {
       EXPECT_EQ(values.back(), 3);
     });
   for (std::thread& thread : threads) thread.join();
-}
-
-class Environment : public testing::Test {
- protected:
-  void TearDown() override {
-    for (const char* const name : {"HOMZ_ALGORITHM", "HOMZ_SCHEME", "HOMZ_CODEC"}) unsetenv(name);
-  }
-  // What a call gets that leaves all to it.
-  CallReport report_of(Request request) {
-    request.abs_error = kBound;
-    const Answers answers = perform_on(3, request);
-    for (const Answer& answer : answers) EXPECT_TRUE(answer.status.ok()) << answer.status.message();
-    return answers[0].report;
-  }
-  const Request sum{.collective = Collective::allreduce, .count = 1000};
-  const Request gather{.collective = Collective::gather, .count = 1000, .op = ReduceOp::none};
-};
-
-TEST_F(Environment, Overrides) {
-  setenv("HOMZ_ALGORITHM", "rabenseifner", 1);
-  setenv("HOMZ_SCHEME", "ccoll", 1);
-  setenv("HOMZ_CODEC", "cuszp", 1);
-  CallReport report = report_of(sum);
-  EXPECT_EQ(report.algorithm, Algorithm::rabenseifner);
-  EXPECT_EQ(report.scheme, Scheme::ccoll);
-  EXPECT_EQ(report.codec.substr(0, 5), "cuszp");
-  report = report_of(gather);  // which rabenseifner does not suit
-  EXPECT_NE(report.algorithm, Algorithm::rabenseifner);
-  EXPECT_EQ(report.scheme, Scheme::ccoll);
-
-  Request own = sum;  // options say more
-  own.algorithm = Algorithm::ring;
-  own.scheme = Scheme::plain;
-  report = report_of(own);
-  EXPECT_EQ(report.algorithm, Algorithm::ring);
-  EXPECT_EQ(report.scheme, Scheme::plain);
-}
-
-TEST_F(Environment, WithoutMeaning) {
-  for (const char* const name : {"HOMZ_ALGORITHM", "HOMZ_SCHEME", "HOMZ_CODEC"}) {
-    setenv(name, "nonsense", 1);
-    const Status status = Communicator::make(std::move(loopback(1)[0]), Profile::unmeasured()).status();
-    EXPECT_EQ(status.code(), Code::invalid_argument);
-    EXPECT_NE(status.message().find(name), std::string::npos) << status.message();
-    unsetenv(name);
-  }
 }
 
 }  // namespace

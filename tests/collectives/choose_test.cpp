@@ -105,6 +105,19 @@ TEST(Candidates, AreAllThatCanRunByRisingSeconds) {
     }
 }
 
+// Measured or not.
+TEST(Candidates, OnGpus) {
+  CollectiveOptions options = options_of(Algorithm::ring);
+  options.space = Space::device;
+  Task task = task_of(1 << 22, 4);
+  task.on_device = true;
+  for (const Scheme scheme : kSchemes) {
+    options.scheme = scheme;
+    const auto all = candidates(task, options, Profile::unmeasured(), {});
+    EXPECT_EQ(all.size(), scheme == Scheme::plain || HOMZ_CUDA ? 1u : 0u) << to_string(scheme);
+  }
+}
+
 TEST(Candidates, PiecesAsAsked) {
   CollectiveOptions options = options_of(Algorithm::ring);
   options.piece_values = 12345;
@@ -210,9 +223,9 @@ TEST(Choices, ErrorsTellWhatThereIs) {
   };
   const std::string tree = refused(task_of(1000, 4, Collective::alltoall), options_of(Algorithm::binomial));
   has(tree, "alltoall by algorithm binomial");
-  has(tree, "direct (plain, ccoll, cprp2p), bruck (");
-  has(refused(task_of(1000, 4), options_of(Algorithm::native)),
-      "ring (plain, homcomp-fused, homcomp-step, hzccl");
+  has(tree, "binomial does not do alltoall");
+  has(tree, "direct (plain, cprp2p, ccoll), bruck (");
+  has(refused(task_of(1000, 4), options_of(Algorithm::native)), "ring (plain, cprp2p, ccoll, hzccl");
   CollectiveOptions other = options_of(Algorithm::automatic, Scheme::hzccl);
   other.codec = *registry().choose("zstd");
   has(refused(task_of(1000, 4), other), "no arithmetic");
@@ -221,6 +234,56 @@ TEST(Choices, ErrorsTellWhatThereIs) {
   CollectiveOptions compressed;
   compressed.scheme = Scheme::ccoll;
   has(refused(exact, compressed), "bound is 0");
+}
+
+// The reason, and what to take instead.
+TEST(Choices, ErrorsTellWhy) {
+  const auto refused = [](Task task, Algorithm algorithm, Scheme scheme,
+                          std::initializer_list<const char*> parts) {
+    const Status status = choose(task, options_of(algorithm, scheme), profile_with(1e9), {}).status();
+    EXPECT_EQ(status.code(), Code::invalid_argument);
+    for (const char* const part : parts)
+      EXPECT_NE(status.message().find(part), std::string::npos) << part << ": " << status.message();
+  };
+  using A = Algorithm;
+  using S = Scheme;
+  Task product = task_of(1000, 4), least = product, uneven = task_of(1000, 4, Collective::alltoall);
+  product.op = ReduceOp::prod;
+  least.op = ReduceOp::min;
+  uneven.uneven = uneven.has_native = true;
+  for (const S scheme : {S::hzccl, S::homcomp_ahead, S::homcomp_step, S::homcomp_fused})
+    refused(product, A::automatic, scheme,
+            {"allreduce prod", "cannot be multiplied", "take ccoll or cprp2p"});
+  refused(least, A::ring, S::homcomp_fused, {"no minima and maxima", "take hzccl"});
+  refused(task_of(1000, 4, Collective::bcast), A::automatic, S::hzccl,
+          {"adds nothing", "take ccoll or cprp2p"});
+  refused(task_of(1000, 4), A::native, S::hzccl, {"never compresses", "hzccl goes by ring, "});
+  refused(task_of(1000, 4), A::native, S::automatic, {"has no collective of its own"});
+  refused(uneven, A::native, S::automatic, {"the same count"});
+  refused(uneven, A::bruck, S::automatic, {"bruck takes the same count"});
+  refused(task_of(1000, 6, Collective::allgather), A::recursive_doubling, S::automatic,
+          {"2, 4, 8", "there are 6"});
+  least.on_device = true;
+  refused(least, A::automatic, S::hzccl, {"on buffers of a GPU", "no minima and maxima", "take ccoll"});
+}
+
+TEST(Choices, ErrorsTellWhatTwoLevelsNeed) {
+  const auto refused = [](int ranks, int per_node) {
+    Task task = task_of(1000, ranks);
+    task.ranks_per_node = per_node;
+    const Status status = choose(task, options_of(Algorithm::two_level), profile_with(1e9), {}).status();
+    EXPECT_NE(status.message().find("several nodes with equally many ranks"), std::string::npos);
+    return status.message();
+  };
+  const auto says = [&](int ranks, int per_node, const char* part) {
+    const std::string message = refused(ranks, per_node);
+    EXPECT_NE(message.find(part), std::string::npos) << message;
+  };
+  says(4, 4, "all 4 ranks are on one node");
+  says(4, 1, "each of 4 ranks has a node of its own");
+  says(7, 4, "there are 7 ranks, 4 a node");
+  says(4, 0, "different numbers of ranks");
+  says(1, 1, "there is one rank");
 }
 
 TEST(Asking, OnlyWhereItCanPay) {
@@ -298,7 +361,14 @@ TEST_F(Environment, HoldsWhereTheOptionsAreAutomatic) {
   EXPECT_EQ(kept->codec.codec->info().name, "homcomp");
 }
 
-TEST_F(Environment, IsSilentForCallsThatItDoesNotSuit) {
+std::string ignored_by(const Task& task,
+                       const CollectiveOptions& options = options_of(Algorithm::automatic)) {
+  const Result<Overrides> overrides = overrides_of_environment();
+  EXPECT_TRUE(overrides.ok());
+  return overrides.ok() ? ignored_overrides(overridden(options, *overrides, task), *overrides, task) : "";
+}
+
+TEST_F(Environment, DoesNotHoldForCallsThatItDoesNotSuit) {
   ::setenv("HOMZ_ALGORITHM", "rabenseifner", 1);
   ::setenv("HOMZ_SCHEME", "hzccl", 1);
   const auto moved = with_environment(options_of(Algorithm::automatic), task_of(1000, 4, Collective::bcast));
@@ -314,6 +384,37 @@ TEST_F(Environment, IsSilentForCallsThatItDoesNotSuit) {
   EXPECT_EQ(with_environment(options_of(Algorithm::automatic), sum)->scheme, Scheme::automatic);
   EXPECT_EQ(with_environment(options_of(Algorithm::automatic, Scheme::hzccl), sum)->algorithm,
             Algorithm::automatic);
+}
+
+TEST_F(Environment, SaysWhatIsIgnored) {
+  EXPECT_EQ(ignored_by(task_of(1000, 4)), "");
+  ::setenv("HOMZ_ALGORITHM", "two-level", 1);
+  ::setenv("HOMZ_SCHEME", "hzccl", 1);
+  ::setenv("HOMZ_CODEC", "zstd", 1);
+  Task product = task_of(1000, 4);
+  product.op = ReduceOp::prod;
+  const std::string told = ignored_by(product);
+  EXPECT_EQ(told.find("; HOMZ_ALGORITHM=two-level is ignored: two-level needs"), 0u) << told;
+  EXPECT_TRUE(told.ends_with("; HOMZ_SCHEME=hzccl is ignored: streams cannot be multiplied")) << told;
+  // What the program says itself is no matter of the environment.
+  EXPECT_EQ(ignored_by(product, options_of(Algorithm::ring, Scheme::ccoll)), "");
+  product.on_device = true;
+  EXPECT_NE(ignored_by(product).find("; HOMZ_CODEC=zstd"), std::string::npos) << ignored_by(product);
+  ::setenv("HOMZ_ALGORITHM", "native", 1);
+  Task native = task_of(1000, 4);
+  native.has_native = true;
+  EXPECT_EQ(ignored_by(native),
+            "; HOMZ_SCHEME=hzccl is ignored: native is the transport's own collective and never compresses");
+}
+
+TEST_F(Environment, AutoIsAsIfNotSet) {
+  for (const char* name : {"HOMZ_ALGORITHM", "HOMZ_SCHEME", "HOMZ_CODEC"}) ::setenv(name, "auto", 1);
+  const auto taken = with_environment(options_of(Algorithm::automatic), task_of(1000, 4));
+  ASSERT_TRUE(taken.ok()) << taken.status().message();
+  EXPECT_EQ(taken->algorithm, Algorithm::automatic);
+  EXPECT_EQ(taken->scheme, Scheme::automatic);
+  EXPECT_EQ(taken->codec.codec, nullptr);
+  EXPECT_EQ(ignored_by(task_of(1000, 4, Collective::alltoall)), "");
 }
 
 TEST_F(Environment, WrongValuesAreErrors) {

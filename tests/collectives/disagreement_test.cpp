@@ -4,6 +4,7 @@
 #include <cctype>
 
 #include "codecs/builtin.hpp"
+#include "collectives/frame.hpp"
 #include "collectives/loopback.hpp"
 #include "tests/collectives/requests.hpp"
 
@@ -20,11 +21,6 @@ bool names_two_ranks(const std::string& text) {
     named += number < text.size() && std::isdigit(static_cast<unsigned char>(text[number])) != 0 ? 1 : 0;
   }
   return named >= 2;
-}
-
-bool has_root(Collective collective) {
-  return collective == Collective::bcast || collective == Collective::reduce ||
-         collective == Collective::scatter || collective == Collective::gather;
 }
 
 // What the ranks get that `odd` differs from the others on: of this call, or, where a rank had nothing to
@@ -198,7 +194,44 @@ TEST_P(Disagreement, OnTheRoot) {
   for_all(kSome, [](int ranks, int odd, const Request& common) {
     Request other = common;
     other.root = 1;
-    expect_disagreement(ranks, odd, common, other, "root");
+    expect_disagreement(ranks, odd, common, other, "root 0");
+  });
+}
+
+TEST(Signatures, AreToldAsTheyAreCalled) {
+  const auto told = [](Collective collective, bool has_counts) {
+    CallSignature call;
+    call.collective = collective;
+    call.op = reduces(collective) ? ReduceOp::sum : ReduceOp::none;
+    call.count = 5;
+    call.has_counts = has_counts;
+    return to_string(call);
+  };
+  EXPECT_EQ(told(Collective::allreduce, false), "allreduce sum of 5 f32, uncompressed");
+  EXPECT_EQ(told(Collective::reduce, false), "reduce sum of 5 f32, uncompressed, root 0");
+  EXPECT_EQ(told(Collective::bcast, false), "bcast of 5 f32, uncompressed, root 0");
+  EXPECT_EQ(told(Collective::reduce_scatter, false), "reduce_scatter_block sum of 5 f32, uncompressed");
+  EXPECT_EQ(told(Collective::reduce_scatter, true), "reduce_scatter sum of 5 f32, uncompressed");
+  EXPECT_EQ(told(Collective::allgather, false), "allgather of 5 f32, uncompressed");
+  EXPECT_EQ(told(Collective::allgather, true), "allgatherv of 5 f32, uncompressed");
+  EXPECT_EQ(told(Collective::scatter, true), "scatterv of 5 f32, uncompressed, root 0");
+  EXPECT_EQ(told(Collective::gather, true), "gatherv of 5 f32, uncompressed, root 0");
+  EXPECT_EQ(told(Collective::alltoall, true), "alltoallv of 5 f32, uncompressed");
+}
+
+// Also where all else is the same: one value of each rank, or of the only one that has any.
+TEST(Disagreements, OnCountsNameWhoGaveThem) {
+  const Watchdog watchdog(60);
+  on_ranks(2, [&](Communicator& communicator) {
+    const std::uint64_t counts[] = {1, 1};
+    Values<float> in(1, 1), out(2);
+    const ConstBytes from = bytes_of(std::as_const(in));
+    const Status status = communicator.rank() == 0
+                              ? communicator.allgather(from, bytes_of(out), Dtype::f32, {})
+                              : communicator.allgatherv(from, bytes_of(out), counts, Dtype::f32, {});
+    EXPECT_EQ(status.code(), Code::invalid_argument);
+    for (const char* const said : {"rank 0 calls allgather of ", "rank 1 calls allgatherv of "})
+      EXPECT_NE(status.message().find(said), std::string::npos) << status.message();
   });
 }
 

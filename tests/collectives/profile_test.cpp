@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
+
 namespace homz::test {
 namespace {
 
@@ -98,6 +101,35 @@ TEST(Profiles, ErrorsNameTheKey) {
   }
   for (const char* text : {"", "{", "[]", "3", "{}", "\xff", "null"})
     EXPECT_EQ(parse_profile(text).status().code(), Code::invalid_argument) << text;
+}
+
+std::string written(const std::string& name, const std::string& text) {
+  const std::string path = testing::TempDir() + name;
+  std::ofstream(path) << text;
+  return path;
+}
+
+TEST(Profiles, AreReadFromFiles) {
+  const std::string path = written("homz_profile.json", to_json(measured()));
+  const Result<Profile> profile = read_profile(path);
+  std::filesystem::remove(path);
+  ASSERT_TRUE(profile.ok()) << profile.status().message();
+  EXPECT_TRUE(*profile == measured());
+}
+
+TEST(Profiles, ErrorsOfFilesNameTheFile) {
+  const auto fails = [](const std::string& path, Code code, const char* told) {
+    const Status status = read_profile(path).status();
+    EXPECT_EQ(status.code(), code) << path;
+    EXPECT_NE(status.message().find(path), std::string::npos) << status.message();
+    EXPECT_NE(status.message().find(told), std::string::npos) << status.message();
+  };
+  fails(testing::TempDir() + "homz_no_profile.json", Code::io, "No such file");
+  fails(testing::TempDir(), Code::io, "directory");
+  const std::string path = written("homz_bad_profile.json", R"({"format": 1, "machine": 3})");
+  fails(path, Code::invalid_argument, "machine");
+  fails(written("homz_bad_profile.json", ""), Code::invalid_argument, "JSON");
+  std::filesystem::remove(path);
 }
 
 }  // namespace

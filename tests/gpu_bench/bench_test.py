@@ -33,10 +33,12 @@ class Bench(unittest.TestCase):
 
     def test_one_message(self):
         for arguments, text in (
-                (["--size", "many"], "size 'many': give bytes, or a number with KiB, MiB or GiB"),
+                (["--size", "many"], "--size 'many': give a whole number of bytes, or with a unit (KiB, MiB"),
+                (["--size", "6"], "--size 6: a value of f32 has 4 bytes, and this is no multiple of that; give 4 or 8"),
                 (["alltoall"], "alltoall: measured are allreduce, reduce_scatter, allgather and bcast"),
                 (["--transport", "tcp"], "--transport 'tcp': must be peer, nccl, staged"),
-                (["--data", "smooth,rough"], "rough"),
+                (["--data", "smooth,rough"], "--data 'rough': must be one of normal, walk, longwalk, smooth, waves, noise"),
+                (["--tune", "--write-profile", __file__], "the output exists; use --force to replace it"),
                 (["--gpus", "-1"], "--gpus -1: give at least 1, or 0 for all"),
                 (["--seconds", "-1"], "--seconds -1: give 0 for no limit, or more"),
                 (["--limit", "0"], "--limit 0: must be above 0"),

@@ -6,7 +6,7 @@ tree:
 
 - Layers: core <- codecs <- homomorphic <- collectives <- tools; an #include points to the same layer or to its left.
   tests, benchmarks and data may see all. HDF5 only in tools/hdf5 and tests, CUDA only in .cu, .cuh and NCCL's transport, MPI only in its transport, its
-  benchmark, its simulation and tests.
+  benchmark, its simulation and tests. Examples are programs outside, which nothing includes and which may use all.
 - Files have at most 400 lines (tests 500), begin with a comment that says what they are for, and name no machine's paths.
 - Every codec folder has a spec.md.
 
@@ -19,7 +19,7 @@ import sys
 from pathlib import Path
 
 LAYERS = ["core", "codecs", "homomorphic", "collectives", "tools"]
-SEES_ALL = ["tests", "benchmarks", "data"]
+SEES_ALL = ["tests", "benchmarks", "data", "examples"]
 SOURCES = {".hpp", ".cpp", ".cu", ".cuh", ".h", ".c"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
 MACHINE_PATH = re.compile(r"(?<![\w.])/(?:work|home)/\w")
@@ -62,9 +62,11 @@ def include_faults(name, text):
                 yield f"{name}: codec {name.parts[1]} must not include another codec's {target}"
         if target.startswith(("hdf5", "H5")) and bracket == "<" and layer != "tests" and name.parts[:2] != ("tools", "hdf5"):
             yield f"{name}: HDF5 belongs in tools/hdf5 and tests"
-        if target == "mpi.h" and name.stem != "mpi" and not {"mpi_bench", "mpi_sim"} & set(name.parts) and layer != "tests":
+        if target == "mpi.h" and name.stem != "mpi" and not {"mpi_bench", "mpi_sim"} & set(name.parts) \
+                and layer not in {"tests", "examples"}:
             yield f"{name}: MPI belongs in its transport, its benchmark and its simulation"
-        if target.startswith(("cuda", "cub/", "nccl")) and name.suffix not in {".cu", ".cuh"} and "nccl" not in name.stem:
+        if target.startswith(("cuda", "cub/", "nccl")) and name.suffix not in {".cu", ".cuh"} and "nccl" not in name.stem \
+                and layer != "examples":
             yield f"{name}: CUDA headers belong in .cu and .cuh files"
 
 

@@ -29,6 +29,8 @@ class Lint(unittest.TestCase):
         self.assertFalse(self.check("collectives/mpi.cpp", "// A.\n#include <mpi.h>\n"))
         self.assertFalse(self.check("tools/mpi_bench/a.cpp", "// A.\n#include <mpi.h>\n"))
         self.assertFalse(self.check("tests/mpi/a.cpp", "// A.\n#include <mpi.h>\n"))
+        self.assertFalse(self.check("examples/a.cpp", "// A.\n#include <cuda_runtime.h>\n#include <mpi.h>\n"))
+        self.assertTrue(self.check("core/a.cpp", '// A.\n#include "examples/a.hpp"\n'))
 
     def test_files_are_short_and_say_what_they_are_for(self):
         self.assertTrue(self.check("core/a.cpp", "// A.\n" + "int x;\n" * 400))

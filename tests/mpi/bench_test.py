@@ -35,16 +35,64 @@ class Bench(unittest.TestCase):
     def test_sizes_and_schemes(self):
         results = self.results(3, "allreduce", "--size", "4:64KiB,100000", "--rel", "1e-3", "--scheme",
                                "auto,plain,ccoll,hzccl,homcomp-fused")
-        self.assertEqual(len(results), 5 * 16)
+        self.assertEqual(len(results), 5 * 15 + 2)  # one value has no range: nothing to lose, so nothing is compressed
         for result in results:
             self.check(result, 4 / 3)
             self.assertEqual(result["ranks"], 3)
         schemes = [result["scheme"] for result in results if result["size_bytes"] == 100000]
         self.assertEqual(schemes[1:], ["plain", "ccoll", "hzccl", "homcomp-fused"])
+        self.assertEqual({result["asked"] for result in results if result["size_bytes"] == 4}, {"auto, auto", "plain, auto"})
         compressed = results[-1]
         self.assertGreater(compressed["ratio"], 4)
         self.assertLess(compressed["wire_bytes_per_rank"], 4 / 3 * 100000 / 4)
         self.assertGreater(compressed["max_error"], 0)
+
+    def test_uncompressed_rows(self):
+        for algorithm in ("native", "ring"):
+            for scheme in ("auto", "plain"):
+                result, = self.results(2, "--size", "4KiB", "--abs", "0.25", "--algorithm", algorithm, "--scheme", scheme)
+                self.assertEqual((result["scheme"], result["algorithm"], result["bound"]), ("plain", algorithm, 0.25))
+                if algorithm == "native":  # MPI does not say what it sends
+                    self.assertEqual((result["wire_bytes_per_rank"], result["ratio"]), (None, 1))
+                else:
+                    self.assertGreaterEqual(result["wire_bytes_per_rank"], 4096)
+                    self.assertLess(result["ratio"], 1)
+        # What is not compressed keeps no bound that the type cannot keep, and is no broken one.
+        result, = self.results(3, "--size", "4KiB", "--abs", "1e-30", "--algorithm", "native")
+        self.assertEqual(result["bound"], 1e-30)
+
+    def test_all_that_can_run(self):
+        def ways(ranks, *arguments):
+            results = self.results(ranks, *arguments, "--size", "4kB", "--algorithm", "all", "--scheme", "all")
+            self.assertEqual({result["size_bytes"] for result in results}, {4000})
+            pairs = [tuple(result["asked"].split(", ")) for result in results]
+            self.assertEqual(len(pairs), len(set(pairs)))
+            self.assertEqual({algorithm for scheme, algorithm in pairs if scheme == "plain"}, {pair[1] for pair in pairs})
+            self.assertEqual([pair for pair in pairs if pair[1] == "native"], [("plain", "native")])
+            return {pair[1] for pair in pairs}, {pair[0] for pair in pairs}
+
+        homomorphic = {"hzccl", "homcomp-ahead", "homcomp-step", "homcomp-fused"}
+        decoding = {"plain", "cprp2p", "ccoll"}
+        rings = {"native", "ring", "recursive-doubling", "rabenseifner", "direct", "binomial"}
+        self.assertEqual(ways(2, "allreduce", "--rel", "1e-3"), (rings, decoding | homomorphic))
+        self.assertEqual(ways(2, "allreduce", "--rel", "1e-3", "--op", "prod"), (rings, decoding))
+        self.assertEqual(ways(2, "allreduce"), (rings, {"plain"}))
+        self.assertEqual(ways(2, "allreduce", "--rel", "1e-3", "-c", "zstd"), (rings, decoding))
+        self.assertEqual(ways(3, "allgather", "--rel", "1e-3"), ({"native", "ring", "direct", "bruck"}, decoding))
+        self.assertEqual(ways(2, "bcast", "--rel", "1e-3", "--plain", "all"), ({"native", "ring", "binomial"}, decoding))
+
+    def test_what_is_there_stays(self):
+        with tempfile.TemporaryDirectory() as folder:
+            profile = Path(folder) / "profile.json"
+            profile.write_text("mine", encoding="utf-8")
+            for name, text in ((profile, "the output exists; use --force to replace it"), (folder, "the output is a directory")):
+                done = run(2, "--tune", name)
+                self.assertEqual(done.returncode, 2, done.stderr)
+                self.assertEqual(done.stderr.count(text), 1, done.stderr)
+            self.assertEqual(profile.read_text(encoding="utf-8"), "mine")
+            done = run(2, "--tune", profile, "--force")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(json.loads(profile.read_text(encoding="utf-8"))["format"], 1)
 
     def test_all_collectives(self):
         for collective, factor in (("allreduce", 4 / 3), ("reduce_scatter", 2 / 3), ("reduce", 1), ("allgather", 2 / 3), ("bcast", 1),
@@ -64,16 +112,36 @@ class Bench(unittest.TestCase):
 
     def test_one_message_and_no_hang(self):
         for arguments, status, text in (
-                (["allreduce", "--size", "many"], 2, "size 'many': give bytes, or a number with KiB, MiB or GiB"),
-                (["allsum"], 2, "unknown collective 'allsum'"),
-                (["--op", "none"], 2, "--op none: a reduction needs an operation"),
-                (["--abs", "1", "--rel", "1"], 2, "--abs and --rel: give one of them"),
-                (["--op", "max", "--rel", "1e-3", "--scheme", "homcomp-fused"], 2, "homcomp-fused"),
+                (["--size", "3"], 2, "--size 3: a value of f32 has 4 bytes, and this is no multiple of that; give 0 or 4"),
+                (["--op", "max", "--rel", "1e-3", "--scheme", "homcomp-fused"], 2, "homcomp-fused has no minima and maxima"),
+                (["--algorithm", "native", "--scheme", "hzccl"], 2, "native is the transport's own collective and never compresses"),
+                (["--algorithm", "two-level"], 2, "all 2 ranks are on one node"),
+                (["bcast", "--algorithm", "bruck,direct"], 2, "nothing of --algorithm and --scheme can do bcast here"),
                 (["--file", "nowhere"], 1, "nowhere: No such file"),
                 (["--profile", "nowhere"], 1, "nowhere: cannot be read")):
             with self.subTest(arguments):
                 done = run(2, *arguments)
                 self.assertEqual(done.returncode, status, done.stderr)
+                self.assertEqual(done.stderr.count(text), 1, done.stderr)
+
+    def test_what_has_no_meaning(self):  # which one rank finds out, without a launcher
+        for arguments, text in (
+                (["allreduce", "--size", "many"], "--size 'many': give a whole number of bytes, or with a unit (KiB, MiB"),
+                (["--size", "4:64", "--type", "f64"], "give 0 or 8"),
+                (["--size", "64:4"], "--size 64:4: give the smaller size first"),
+                (["--size", "2TiB"], "at most 1 TiB"),
+                (["allsum"], "unknown collective 'allsum': must be one of allreduce, reduce_scatter"),
+                (["--op", "none"], "--op none: a reduction needs an operation: sum, average, min, max or prod"),
+                (["--op", "median"], "--op: unknown operation 'median': must be one of sum, average, min, max, prod"),
+                (["--type", "f16"], "--type 'f16': must be f32 or f64"),
+                (["--data", "rough"], "--data 'rough': must be one of normal, walk, longwalk, smooth, waves, incompressible"),
+                (["--algorithm", "circle"], "--algorithm: unknown algorithm 'circle': must be one of auto, native, ring"),
+                (["--scheme", "best"], "--scheme: unknown scheme 'best': must be one of auto, plain"),
+                (["--codec", "zip"], "--codec: unknown codec 'zip'; known are identity"),
+                (["--abs", "1", "--rel", "1"], "--abs and --rel: give one of them")):
+            with self.subTest(arguments):
+                done = subprocess.run([BENCH, *arguments], capture_output=True, text=True, check=False, timeout=60)
+                self.assertEqual(done.returncode, 2, done.stderr)
                 self.assertEqual(done.stderr.count(text), 1, done.stderr)
 
 

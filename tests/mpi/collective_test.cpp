@@ -206,6 +206,26 @@ void plans_are_used_again() {
   }
 }
 
+// MPI does not say what it sends: what ranks send to agree before is told apart.
+void reports_of_native_calls_count_no_values() {
+  Communicator communicator = make_communicator();
+  const auto in = data_of<float>(own_rank, 1000);
+  std::vector<float> out(1000);
+  for (const bool trusts : {false, true}) {
+    CallReport report;
+    CollectiveOptions options = options_with(Algorithm::native, Scheme::automatic);
+    options.trusts_ranks = trusts;
+    options.report = &report;
+    if (ranks == 1) options.algorithm = Algorithm::automatic;
+    expect_ok(communicator.allreduce(bytes_of(in), bytes_of(out), Dtype::f32, ReduceOp::sum, options),
+              "native");
+    expect(report.raw_bytes == 0 && report.sent_bytes == 0 && report.ratio() == 1,
+           fmt::format("native: {} bytes for {}", report.sent_bytes, report.raw_bytes));
+    expect((report.agreement_bytes > 0) == (ranks > 1 && !trusts),
+           fmt::format("native: {} bytes to agree", report.agreement_bytes));
+  }
+}
+
 }  // namespace
 
 void collective_tests() {
@@ -216,6 +236,7 @@ void collective_tests() {
   subcommunicators_work();
   several_calls_go_on_at_once();
   plans_are_used_again();
+  reports_of_native_calls_count_no_values();
 }
 
 }  // namespace homz::test

@@ -79,7 +79,7 @@ def main():
 
     plain = min(r["simulated_seconds"] for r in results if r["scheme"] == "plain" and r["algorithm"] == "ring")
     check(0.8 < seconds_of_mpi("lr") / plain < 1.25, "SMPI's ring is not about as fast as the library's")
-    bad = [("--ratio", "0"), ("--per-node", "3"), ("--profile", "none"), ("--scheme", "none")]
+    bad = [("--ratio", "0"), ("--per-node", "3"), ("--profile", "none"), ("--scheme", "none"), ("--size", "6"), ("--size", "4GiB")]
     for more in bad:
         check(call(*more).returncode == 2, f"{more}: no usage error")
     print("\n".join(faults) if faults else "no faults")

@@ -1,14 +1,17 @@
 #include "tools/bench/calls.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+
+#include "collectives/call.hpp"
 
 namespace homz::bench {
 namespace {
 
-// Whether it can be run as asked for. The transport's own compress nothing, and need no scheme.
-bool can_be_tried(Algorithm algorithm, Scheme scheme, const Task& task) {
-  if (algorithm == Algorithm::automatic) return true;
-  return can_run(algorithm, scheme == Scheme::automatic ? Scheme::plain : scheme, task);
+// Whether it can be run as asked for.
+bool can_be_tried(const CollectiveOptions& options, const Task& task) {
+  return !candidates(task, options, Profile::unmeasured(), {}).empty();
 }
 
 }  // namespace
@@ -57,23 +60,42 @@ Status call(Communicator& communicator, const Settings& settings, ConstBytes in,
   }
 }
 
-std::vector<CollectiveOptions> options_to_try(const Settings& settings, double bound, Task task) {
+Task task_of(const Settings& settings, const Transport& transport, std::uint64_t count) {
+  const CodecChoice& codec = settings.options.codec;
+  Task task;
   task.collective = settings.collective;
   task.op = settings.op;
   task.dtype = settings.dtype;
-  task.lossy = bound > 0;
+  task.count = count;
+  task.ranks = transport.size();
+  task.ranks_per_node = ranks_per_node(transport.nodes());
+  task.lossy = settings.bound || (codec.codec != nullptr && codec.codec->info().lossless);
+  task.on_device = settings.options.space == Space::device;
+  task.has_native = transport.has_native(settings.collective, count, settings.options.space);
+  return task;
+}
+
+Result<std::vector<CollectiveOptions>> options_to_try(const Settings& settings, double bound,
+                                                      const Task& task) {
   const bool is_list = settings.algorithms.size() * settings.schemes.size() > 1;
+  const bool loses_nothing = settings.bound && bound == 0;  // of a range of 0
   std::vector<CollectiveOptions> all;
   for (const Algorithm algorithm : settings.algorithms)
     for (const Scheme scheme : settings.schemes) {
-      if (is_list && !can_be_tried(algorithm, scheme, task)) continue;
-      CollectiveOptions& options = all.emplace_back(settings.options);
+      CollectiveOptions options = settings.options;
       options.algorithm = algorithm;
-      // A range of 0 leaves nothing to lose.
-      options.scheme = settings.bound && bound == 0 ? Scheme::plain : scheme;
-      options.abs_error = scheme == Scheme::plain || algorithm == Algorithm::native ? 0 : bound;
+      options.scheme = scheme;
+      options.abs_error = bound;
+      if (is_list && !can_be_tried(options, task)) continue;
+      if (loses_nothing && scheme != Scheme::automatic) options.scheme = Scheme::plain;
+      const bool is_there = std::ranges::any_of(all, [&](const CollectiveOptions& other) {
+        return other.algorithm == options.algorithm && other.scheme == options.scheme;
+      });
+      if (!is_there) all.push_back(options);
     }
-  return all;
+  if (!all.empty()) return all;
+  return Status(Code::invalid_argument, fmt::format("nothing of --algorithm and --scheme can do {} here",
+                                                    to_string(task.collective)));
 }
 
 double bound_of(const Settings& settings, double range) {

@@ -21,9 +21,12 @@ Extents extents_of(Collective collective, Dtype dtype, std::uint64_t size, int r
 Status call(Communicator& communicator, const Settings& settings, ConstBytes in, Bytes out,
             const CollectiveOptions& options);
 
-// All algorithms and schemes of the settings; of lists, those that can be run: what is asked for alone tells
-// itself that it cannot. `bound`: in units of the data. `task`: ranks and what the transport has.
-std::vector<CollectiveOptions> options_to_try(const Settings& settings, double bound, Task task);
+// What is measured, of `count` values as native collectives count them.
+Task task_of(const Settings& settings, const Transport& transport, std::uint64_t count);
+// All algorithms and schemes of the settings; of lists, those that can do the task, whatever the bound; an
+// error if none can. What is asked for alone tells itself that it cannot. `bound`: in units of the data.
+Result<std::vector<CollectiveOptions>> options_to_try(const Settings& settings, double bound,
+                                                      const Task& task);
 
 // In units of the data; 0: nothing may be lost.
 double bound_of(const Settings& settings, double range);

@@ -10,7 +10,7 @@
 namespace homz::bench {
 
 Point point_of(const Settings& settings, std::uint64_t size, int ranks, const CollectiveOptions& asked,
-               const CallReport& report, const std::vector<double>& seconds, double bound) {
+               const CallReport& report, const std::vector<double>& seconds) {
   Point point;
   point.size_bytes = size;
   point.ranks = ranks;
@@ -22,15 +22,24 @@ Point point_of(const Settings& settings, std::uint64_t size, int ranks, const Co
   point.most_seconds = std::ranges::max(seconds);
   point.algbw_gbps = static_cast<double>(size) / point.seconds / 1e9;
   point.busbw_gbps = point.algbw_gbps * busbw_factor(settings.collective, ranks);
-  point.bound = report.scheme == Scheme::plain ? 0 : bound;
+  point.bound = asked.abs_error;
   return point;
 }
 
-double ratio_of(Algorithm algorithm, double raw_bytes, double sent_bytes) {
-  return sent_bytes > 0 && raw_bytes > 0 && algorithm != Algorithm::native ? raw_bytes / sent_bytes : 1;
+double ratio_of(double raw_bytes, double sent_bytes) {
+  return raw_bytes > 0 ? raw_bytes / sent_bytes : 1;
+}
+
+std::string wire_text(const Point& point) {
+  return point.wire_bytes_per_rank ? fmt::format("{:.0f}", *point.wire_bytes_per_rank) : "-";
+}
+
+std::string error_text(const Point& point) {
+  return point.bound > 0 ? fmt::format("{:.3f}", point.max_error / point.bound) : "-";
 }
 
 nlohmann::ordered_json json_of(Collective collective, const Point& point) {
+  using Json = nlohmann::ordered_json;
   return {{"collective", to_string(collective)},
           {"size_bytes", point.size_bytes},
           {"asked", fmt::format("{}, {}", to_string(point.asked_scheme), to_string(point.asked_algorithm))},
@@ -45,7 +54,7 @@ nlohmann::ordered_json json_of(Collective collective, const Point& point) {
           {"plain_algorithm", point.plain},
           {"algbw_gbps", point.algbw_gbps},
           {"busbw_gbps", point.busbw_gbps},
-          {"wire_bytes_per_rank", point.wire_bytes_per_rank},
+          {"wire_bytes_per_rank", point.wire_bytes_per_rank ? Json(*point.wire_bytes_per_rank) : Json()},
           {"ratio", point.ratio},
           {"max_error", point.max_error},
           {"bound", point.bound},

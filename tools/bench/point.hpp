@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,10 +21,12 @@ struct Point {
   double plain_seconds = 0;
   std::string plain;  // which algorithm that was
   double algbw_gbps = 0, busbw_gbps = 0;
-  double wire_bytes_per_rank = 0, ratio = 1;  // the rank that sends most; all ranks
-  double max_error = 0, bound = 0;
+  std::optional<double> wire_bytes_per_rank;  // of the rank that sends most; unknown of the transport's own
+  double ratio = 1;                           // of what all ranks send
+  double max_error = 0, bound = 0;            // the bound that was asked for; 0: none
   bool identical = true;
-  bool keeps_bound() const { return bound == 0 || max_error <= bound; }
+  // What is not compressed loses what the type does.
+  bool keeps_bound() const { return bound == 0 || report.scheme == Scheme::plain || max_error <= bound; }
 };
 
 // Of a result. NaN where a number is wanted, or the other way round, is infinitely wrong.
@@ -36,10 +39,14 @@ W error_of(W value, W wanted) {
 
 // Without what other ranks, checks and the uncompressed call have to say. `seconds`: of each call; not empty.
 Point point_of(const Settings& settings, std::uint64_t size, int ranks, const CollectiveOptions& asked,
-               const CallReport& report, const std::vector<double>& seconds, double bound);
+               const CallReport& report, const std::vector<double>& seconds);
 
-// Raw bytes over sent ones. What the transport's own collectives send, they do not tell: 1.
-double ratio_of(Algorithm algorithm, double raw_bytes, double sent_bytes);
+// Raw bytes over sent ones; 1 where no values were sent, or nobody knows.
+double ratio_of(double raw_bytes, double sent_bytes);
+
+// For people: "-" where it is unknown, or there is no bound.
+std::string wire_text(const Point& point);
+std::string error_text(const Point& point);
 
 nlohmann::ordered_json json_of(Collective collective, const Point& point);
 

@@ -7,41 +7,48 @@
 #include <sstream>
 
 #include "codecs/builtin.hpp"
-#include "core/text.hpp"
+#include "data/synthetic.hpp"
+#include "tools/amounts.hpp"
 #include "tools/mpi_settings.hpp"
 
 namespace homz::bench {
 namespace {
 
-Result<std::uint64_t> parse_size(std::string_view text) {
-  constexpr std::pair<std::string_view, unsigned> kSuffixes[] = {
-      {"KiB", 10}, {"MiB", 20}, {"GiB", 30}, {"K", 10}, {"M", 20}, {"G", 30}, {"B", 0}, {"", 0}};
-  for (const auto& [suffix, shift] : kSuffixes) {
-    if (!text.ends_with(suffix)) continue;
-    const auto number = parse_unsigned(text.substr(0, text.size() - suffix.size()));
-    if (number.ok() && *number <= (std::uint64_t{1} << 40) >> shift) return *number << shift;
-    break;
+constexpr const char* kSize = "--size";
+
+// "8MiB", and "4:64MiB": by doubling.
+Status add_sizes(std::string_view text, Dtype dtype, std::vector<std::uint64_t>& sizes) {
+  const std::size_t colon = text.find(':');
+  HOMZ_ASSIGN(const std::uint64_t first, parse_size(kSize, text.substr(0, colon)));
+  std::uint64_t last = first;
+  if (colon != std::string_view::npos) {
+    HOMZ_ASSIGN(last, parse_size(kSize, text.substr(colon + 1)));
   }
-  return Status(Code::invalid_argument,
-                fmt::format("size '{}': give bytes, or a number with KiB, MiB or GiB", text));
+  HOMZ_TRY(check_whole(kSize, first, dtype));
+  if (last < first)
+    return Status(Code::invalid_argument, fmt::format("{} {}: give the smaller size first", kSize, text));
+  for (std::uint64_t size = first; size <= last; size = std::max<std::uint64_t>(size_of(dtype), 2 * size))
+    sizes.push_back(size);
+  return Status();
 }
 
-// "8MiB", "4:64MiB" (doubling), and lists of them.
-Result<std::vector<std::uint64_t>> parse_sizes(const std::string& text) {
+Result<std::vector<std::uint64_t>> parse_sizes(const std::string& text, Dtype dtype) {
   std::vector<std::uint64_t> sizes;
   std::istringstream parts(text);
-  for (std::string part; std::getline(parts, part, ',');) {
-    const std::size_t colon = part.find(':');
-    HOMZ_ASSIGN(const std::uint64_t first, parse_size(part.substr(0, colon)));
-    std::uint64_t last = first;
-    if (colon != std::string::npos) {
-      HOMZ_ASSIGN(last, parse_size(part.substr(colon + 1)));
-    }
-    for (std::uint64_t size = first; size <= last; size = std::max<std::uint64_t>(1, 2 * size))
-      sizes.push_back(size);
-  }
-  if (sizes.empty()) return Status(Code::invalid_argument, fmt::format("no sizes in '{}'", text));
+  for (std::string part; std::getline(parts, part, ',');) HOMZ_TRY(add_sizes(part, dtype, sizes));
+  if (sizes.empty())
+    return Status(Code::invalid_argument, fmt::format("{} '{}': an empty list", kSize, text));
   return sizes;
+}
+
+Result<ReduceOp> parse_op(std::string_view text, Collective collective) {
+  const auto op = parse_reduce_op(text);
+  if (!op.ok()) return op.status().within("--op");
+  if (!reduces(collective)) return ReduceOp::none;
+  if (*op == ReduceOp::none)
+    return Status(Code::invalid_argument,
+                  "--op none: a reduction needs an operation: sum, average, min, max or prod");
+  return op;
 }
 
 Status understand_bound(const Texts& texts, Settings& settings) {
@@ -63,7 +70,8 @@ void ask_what(CLI::App& app, Texts& texts, const char* collectives) {
   app.add_option("--op", texts.op, "sum, average, min, max or prod")->capture_default_str();
   app.add_option("--type", texts.type, "f32 or f64")->capture_default_str();
   app.add_option("--size,-m", texts.size,
-                 "bytes; with KiB, MiB, GiB; ranges by doubling as in 4:64MiB; lists")
+                 fmt::format("bytes of whole values; with {}; ranges by doubling as in 4:64MiB; lists",
+                             kUnitsOfBytes))
       ->capture_default_str();
 }
 
@@ -72,14 +80,8 @@ void ask_how(CLI::App& app, Texts& texts, Settings& settings) {
   app.add_option("--rel", texts.relative, "the same, times the range of the result");
   app.add_option("--sigmas", settings.options.sigmas,
                  "statistical bound of a sum: E is so many standard deviations");
-  app.add_option("--algorithm", texts.algorithm,
-                 "auto, native, ring, recursive-doubling, rabenseifner, direct, binomial, "
-                 "bruck or two-level; a list")
-      ->capture_default_str();
-  app.add_option("--scheme", texts.scheme,
-                 "auto, plain, cprp2p, ccoll, hzccl, homcomp-ahead, homcomp-step or "
-                 "homcomp-fused; a list")
-      ->capture_default_str();
+  app.add_option("--algorithm", texts.algorithm, kAlgorithmsHelp)->capture_default_str();
+  app.add_option("--scheme", texts.scheme, kSchemesHelp)->capture_default_str();
 }
 
 void ask_calls(CLI::App& app, Texts& texts, Settings& settings, const std::string& native) {
@@ -94,21 +96,27 @@ void ask_calls(CLI::App& app, Texts& texts, Settings& settings, const std::strin
   app.add_option("--warmup,-x", settings.warmup, "calls before")->capture_default_str();
 }
 
+Status check_data(std::string_view name, std::string_view random) {
+  std::string known;
+  for (const Synthetic kind : kSynthetics) known += fmt::format("{}, ", to_string(kind));
+  if (name == random || parse_synthetic(name).ok()) return Status();
+  return Status(Code::invalid_argument, fmt::format("--data '{}': must be one of {}{}", name, known, random));
+}
+
 Status understand(const Texts& texts, Settings& settings) {
   HOMZ_ASSIGN(settings.collective, parse_collective(texts.collective));
-  HOMZ_ASSIGN(settings.op, parse_reduce_op(texts.op));
-  if (!reduces(settings.collective)) settings.op = ReduceOp::none;
-  if (reduces(settings.collective) && settings.op == ReduceOp::none)
-    return Status(Code::invalid_argument, "--op none: a reduction needs an operation");
+  HOMZ_ASSIGN(settings.op, parse_op(texts.op, settings.collective));
   if (texts.type != "f32" && texts.type != "f64")
-    return Status(Code::invalid_argument, fmt::format("type '{}': must be f32 or f64", texts.type));
+    return Status(Code::invalid_argument, fmt::format("--type '{}': must be f32 or f64", texts.type));
   settings.dtype = texts.type == "f32" ? Dtype::f32 : Dtype::f64;
-  HOMZ_ASSIGN(settings.sizes, parse_sizes(texts.size));
+  HOMZ_ASSIGN(settings.sizes, parse_sizes(texts.size, settings.dtype));
   HOMZ_TRY(understand_bound(texts, settings));
-  HOMZ_ASSIGN(settings.algorithms, parse_list(texts.algorithm, parse_algorithm));
-  HOMZ_ASSIGN(settings.schemes, parse_list(texts.scheme, parse_scheme));
+  HOMZ_ASSIGN(settings.algorithms, parse_algorithms("--algorithm", texts.algorithm));
+  HOMZ_ASSIGN(settings.schemes, parse_schemes("--scheme", texts.scheme));
   if (!texts.codec.empty()) {
-    HOMZ_ASSIGN(settings.options.codec, registry().choose(texts.codec));
+    const auto codec = registry().choose(texts.codec);
+    if (!codec.ok()) return codec.status().within("--codec");
+    settings.options.codec = *codec;
   }
   if (settings.iterations == 0) return Status(Code::invalid_argument, "--iterations 0: at least 1");
   return Status();

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "collectives/request.hpp"
@@ -26,6 +27,7 @@ struct Settings {
   CollectiveOptions options;
   unsigned iterations = 11, warmup = 2;
   bool json = false;
+  bool force = false;   // a profile that is written may take another one's place
   std::string profile;  // file
 };
 
@@ -41,6 +43,9 @@ void ask_what(CLI::App& app, Texts& texts, const char* collectives);
 void ask_how(CLI::App& app, Texts& texts, Settings& settings);
 // `native`: whose collectives the transport's own are, as in "MPI's".
 void ask_calls(CLI::App& app, Texts& texts, Settings& settings, const std::string& native);
+
+// --data. `random`: what a program calls data of random bits.
+Status check_data(std::string_view name, std::string_view random);
 
 // Errors: invalid_argument, with the remedy.
 Status understand(const Texts& texts, Settings& settings);

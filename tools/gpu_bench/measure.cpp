@@ -55,16 +55,14 @@ Result<double> time_once(Rank& rank, const Buffers& buffers, Trial& trial) {
 }
 
 // NCCL's own, and behind it all others.
-std::vector<Trial> trials_of(const Rank& rank, double bound) {
+Result<std::vector<Trial>> trials_of(const Rank& rank, const bench::Extents& extents, double bound) {
   const Settings& settings = rank.party.settings;
-  Task task{.ranks = rank.party.meeting.ranks()};
-  task.ranks_per_node = settings.nodes ? 1 : task.ranks;
-  task.has_native = settings.route != Route::staged;
-  task.on_device = true;
+  Task task = bench::task_of(settings, *rank.nccl, extents.count);
+  task.has_native = settings.route != Route::staged;  // else the communicator has another transport
+  HOMZ_ASSIGN(const auto all, bench::options_to_try(settings, bound, task));
   std::vector<Trial> trials(1);
   trials.front().is_nccl = true;
-  for (CollectiveOptions& options : bench::options_to_try(settings, bound, task))
-    trials.emplace_back().options = std::move(options);
+  for (const CollectiveOptions& options : all) trials.emplace_back().options = options;
   return trials;
 }
 
@@ -97,17 +95,21 @@ Result<double> range_of(Rank& rank, const bench::Extents& extents) {
   return most >= -least ? most + least : 0;
 }
 
-Result<Point> point_of(Rank& rank, const Trial& trial, const Trial& nccl, std::uint64_t size, double bound) {
+Result<Point> point_of(Rank& rank, const Trial& trial, const Trial& nccl, std::uint64_t size) {
   Meeting& meeting = rank.party.meeting;
   Point point;
-  static_cast<bench::Point&>(point) = bench::point_of(rank.party.settings, size, meeting.ranks(),
-                                                      trial.options, trial.report, trial.seconds, bound);
-  const auto own_raw = static_cast<double>(trial.report.raw_bytes);
-  const auto own_sent = static_cast<double>(trial.report.sent_bytes);
-  HOMZ_ASSIGN(point.wire_bytes_per_rank, meeting.most(rank.rank, own_sent));
+  static_cast<bench::Point&>(point) =
+      bench::point_of(rank.party.settings, size, meeting.ranks(), trial.options, trial.report, trial.seconds);
+  const CallReport& report = trial.report;
+  const auto own_raw = static_cast<double>(report.raw_bytes);
+  const auto own_sent = static_cast<double>(report.sent_bytes);
+  const auto own_agreement = static_cast<double>(report.agreement_bytes);
+  if (report.algorithm != Algorithm::native) {
+    HOMZ_ASSIGN(point.wire_bytes_per_rank, meeting.most(rank.rank, own_sent + own_agreement));
+  }
   HOMZ_ASSIGN(const double raw, meeting.sum(rank.rank, own_raw));
   HOMZ_ASSIGN(const double sent, meeting.sum(rank.rank, own_sent));
-  point.ratio = bench::ratio_of(trial.report.algorithm, raw, sent);
+  point.ratio = bench::ratio_of(raw, sent);
   point.max_error = trial.finding.max_error;
   point.identical = trial.finding.identical;
   point.plain_seconds = bench::median(nccl.seconds);
@@ -125,12 +127,11 @@ Result<std::vector<Point>> measure(Rank& rank, const std::string& data, std::uin
   HOMZ_TRY(gpu::wait(rank.stream.get()));
   HOMZ_ASSIGN(const double range, range_of(rank, extents));
   const double bound = bench::bound_of(rank.party.settings, range);
-  std::vector<Trial> trials = trials_of(rank, bound);
+  HOMZ_ASSIGN(std::vector<Trial> trials, trials_of(rank, extents, bound));
   std::vector<Point> points;
-  if (trials.size() == 1) return points;
   HOMZ_TRY(take_turns(rank, buffers, trials));
   for (std::size_t t = 1; t < trials.size(); ++t) {
-    HOMZ_ASSIGN(Point point, point_of(rank, trials[t], trials.front(), size, bound));
+    HOMZ_ASSIGN(Point point, point_of(rank, trials[t], trials.front(), size));
     point.data = data;
     points.push_back(std::move(point));
   }

@@ -31,11 +31,9 @@ void print_row(const Point& p) {
       "{:>12} {:>11} {:>4} {:>8.3f} {:>8.3f} {:>8.3f} {:>8.3f}\n",
       p.size_bytes, p.data, to_string(report.scheme), to_string(report.algorithm), p.seconds * 1e3,
       100 * (p.most_seconds - p.least_seconds) / p.seconds, p.plain_seconds * 1e3, faster, p.ratio,
-      faster / p.ratio, p.algbw_gbps, p.busbw_gbps,
-      report.algorithm == Algorithm::native ? "-" : fmt::format("{:.0f}", p.wire_bytes_per_rank),
-      p.bound > 0 ? fmt::format("{:.3f}", p.max_error / p.bound) : "-", p.identical ? "yes" : "NO",
-      report.encode_seconds * 1e3, report.combine_seconds * 1e3, report.decode_seconds * 1e3,
-      report.wait_seconds * 1e3);
+      faster / p.ratio, p.algbw_gbps, p.busbw_gbps, bench::wire_text(p), bench::error_text(p),
+      p.identical ? "yes" : "NO", report.encode_seconds * 1e3, report.combine_seconds * 1e3,
+      report.decode_seconds * 1e3, report.wait_seconds * 1e3);
 }
 
 }  // namespace

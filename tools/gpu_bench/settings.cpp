@@ -5,8 +5,6 @@
 #include <CLI/CLI.hpp>
 #include <array>
 
-#include "data/synthetic.hpp"
-
 namespace homz::gpu_bench {
 namespace {
 
@@ -35,7 +33,7 @@ Result<Route> parse_route(std::string_view text) {
 }
 
 Result<std::string> parse_data(std::string_view text) {
-  if (text != "noise") HOMZ_TRY(parse_synthetic(text).status());
+  HOMZ_TRY(bench::check_data(text, "noise"));
   return std::string(text);
 }
 
@@ -71,7 +69,7 @@ Status understand(const Texts& texts, Settings& settings) {
     return Status(Code::invalid_argument, "--tune and --profile: give one of them");
   if (!settings.tune && !settings.tuned.empty())
     return Status(Code::invalid_argument, "--write-profile without --tune: give both");
-  return Status();
+  return settings.tuned.empty() ? Status() : check_output(settings.tuned, settings.force);
 }
 
 }  // namespace
@@ -86,6 +84,7 @@ std::optional<Usage> parse(int argc, char** argv, Settings& settings) {
   app.footer(kExamples);
   Texts texts;
   settings.options.timeout_seconds = 60;
+  settings.options.space = Space::device;
   ask_what(app, texts, "allreduce, reduce_scatter, allgather or bcast");
   app.add_option("--data", texts.data, "normal, walk, longwalk, smooth, waves or noise; a list")
       ->capture_default_str();
@@ -103,6 +102,7 @@ std::optional<Usage> parse(int argc, char** argv, Settings& settings) {
       ->capture_default_str();
   app.add_flag("--tune", settings.tune, "measure this machine first, for the profile");
   app.add_option("--write-profile", settings.tuned, "the file for the profile that --tune makes");
+  app.add_flag("--force", settings.force, "replace a profile that exists");
   app.add_option("--profile", settings.profile, "file of homz tune");
   app.add_flag("--json", settings.json, "print JSON");
   return usage_of(app, argc, argv, [&] { return understand(texts, settings); });

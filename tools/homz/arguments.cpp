@@ -108,23 +108,6 @@ Result<Space> parse_device(const Argument& argument) {
   return Space::device;
 }
 
-Result<std::uint64_t> parse_amount(std::string_view option, std::string_view text) {
-  constexpr std::string_view kSuffixes = "KMGT";
-  std::string_view digits = text;
-  std::uint64_t unit = 1;
-  if (const std::size_t at = text.empty() ? std::string_view::npos : kSuffixes.find(text.back());
-      at != std::string_view::npos) {
-    unit <<= 10 * (at + 1);
-    digits.remove_suffix(1);
-  }
-  const auto number = parse_unsigned(digits);
-  std::uint64_t amount = 0;
-  if (!number.ok() || __builtin_mul_overflow(*number, unit, &amount))
-    return usage_error(
-        fmt::format("{} '{}': give a whole number, with K, M, G or T for powers of 1024", option, text));
-  return amount;
-}
-
 Result<CodecChoice> choose_codec(const std::string& text) {
   auto choice = registry().choose(text);
   if (!choice.ok()) return usage_error(choice.status().message());

@@ -53,8 +53,6 @@ struct RawArguments {
 
 Result<Dtype> parse_dtype(std::string_view text);          // f32 or f64
 Result<unsigned> parse_threads(const Argument& argument);  // 0, one a core, where it is not given
-// A whole number, or one with the suffix K, M, G or T (powers of 1024).
-Result<std::uint64_t> parse_amount(std::string_view option, std::string_view text);
 // --device: cpu (the default) or cuda, which is refused where there is none.
 Result<Space> parse_device(const Argument& argument);
 Result<CodecChoice> choose_codec(const std::string& text);

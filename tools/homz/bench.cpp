@@ -10,6 +10,7 @@
 #include "core/text.hpp"
 #include "core/threads.hpp"
 #include "data/synthetic.hpp"
+#include "tools/amounts.hpp"
 #include "tools/homz/arguments.hpp"
 #include "tools/homz/command.hpp"
 #include "tools/homz/guard.hpp"
@@ -100,7 +101,7 @@ Result<std::vector<Sample>> synthetic_sample(const Arguments& given) {
   }
   std::uint64_t count = 16 << 20;
   if (given.count.given()) {
-    HOMZ_ASSIGN(count, parse_amount("--count", given.count.text));
+    HOMZ_ASSIGN(count, parse_count("--count", given.count.text));
   }
   if (count == 0 || count > UINT64_MAX / 16) return usage_error("--count: give a number of values from 1 on");
   const std::vector<std::uint64_t> all = {count};
@@ -303,7 +304,7 @@ void add_bench(CLI::App& app, Action& action) {
   add_argument(command, "--data", given->data, "KIND",
                "made-up data: normal, walk, longwalk, smooth or waves");
   add_argument(command, "--count", given->count, "N",
-               "values of made-up data, 16M if not given; suffixes K, M, G, T");
+               "values of made-up data, 16M if not given; K, M, G, T: powers of 1024");
   command.add_option("-c,--codec", given->codecs, "codec and its options; repeatable; default: all")
       ->type_name("CODEC[:key=value,...]")
       ->allow_extra_args(false);

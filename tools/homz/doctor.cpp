@@ -1,5 +1,6 @@
 // homz doctor: is everything here as it must be, and if not, what to do.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <zstd.h>
 
 #include <clocale>
@@ -12,6 +13,7 @@
 #include "codecs/builtin.hpp"
 #include "core/canary.hpp"
 #include "core/compress.hpp"
+#include "core/gpu/gpu.hpp"
 #include "core/metrics.hpp"
 #include "core/text.hpp"
 #include "core/threads.hpp"
@@ -27,6 +29,14 @@ namespace {
 constexpr const char* kExamples = R"(Examples:
   homz doctor
   HDF5_PLUGIN_PATH=/opt/plugins homz doctor --json)";
+
+// What a build may lack, with the version that it was built with; empty: without.
+struct Part {
+  const char *name, *key, *version_of, *version;
+};
+constexpr Part kParts[] = {{"MPI", "mpi_standard", "standard ", HOMZ_MPI_STANDARD},
+                           {"CUDA", "cuda", "", HOMZ_CUDA_VERSION},
+                           {"NCCL", "nccl", "", HOMZ_NCCL_VERSION}};
 
 struct Check {
   std::string name;
@@ -45,6 +55,17 @@ std::string compiler() {
 #else
   return fmt::format("GCC {}.{}.{}", __GNUC__, __GNUC_MINOR__, __GNUC_PATCHLEVEL__);
 #endif
+}
+
+// Their names, if this build can use them.
+Result<std::vector<std::string>> gpus() {
+  HOMZ_ASSIGN(const int number, gpu::count());
+  std::vector<std::string> names(static_cast<std::size_t>(number));
+  for (int i = 0; i < number; ++i) {
+    HOMZ_TRY(gpu::use(i));
+    HOMZ_ASSIGN(names[static_cast<std::size_t>(i)], gpu::name());
+  }
+  return names;
 }
 
 Check check_hdf5(const hdf5::LibraryInfo& info) {
@@ -128,21 +149,34 @@ Json json_of(const std::vector<Check>& checks, const PluginSearch& search, bool 
   Json list = Json::array();
   for (const Check& check : checks)
     list.push_back({{"name", check.name}, {"ok", check.ok}, {"detail", check.detail}});
-  return {{"version", HOMZ_VERSION},
-          {"compiler", compiler()},
-          {"build_type", HOMZ_BUILD_TYPE},
-          {"zstd", ZSTD_versionString()},
-          {"threads", hardware_threads()},
-          {"hdf5_filter_id", hdf5::library_info().filter_id},
-          {"plugin_search", json_of(search)},
-          {"checks", std::move(list)},
-          {"ok", ok}};
+  Json json = {{"version", HOMZ_VERSION},
+               {"compiler", compiler()},
+               {"build_type", HOMZ_BUILD_TYPE},
+               {"zstd", ZSTD_versionString()}};
+  for (const Part& part : kParts) json[part.key] = *part.version == 0 ? Json(nullptr) : Json(part.version);
+  const auto names = gpus();
+  json["gpus"] = names.ok() ? *names : std::vector<std::string>();
+  json["gpu_problem"] = names.status().message();
+  json.update({{"threads", hardware_threads()},
+               {"hdf5_filter_id", hdf5::library_info().filter_id},
+               {"plugin_search", json_of(search)},
+               {"checks", std::move(list)},
+               {"ok", ok}});
+  return json;
+}
+
+std::string version_text(const Part& part) {
+  if (*part.version == 0) return "not in this build: install it and run CMake again, which finds it";
+  return std::string(part.version_of) + part.version;
 }
 
 std::string text_of(const std::vector<Check>& checks) {
   Facts facts;
   facts.add("homz", fmt::format("{}, {} build, {}", HOMZ_VERSION, HOMZ_BUILD_TYPE, compiler()));
   facts.add("zstd", ZSTD_versionString());
+  for (const Part& part : kParts) facts.add(part.name, version_text(part));
+  const auto names = gpus();
+  facts.add("GPUs", names.ok() ? fmt::format("{}", fmt::join(*names, ", ")) : names.status().message());
   facts.add("threads", fmt::format("{}", hardware_threads()));
   facts.add("HDF5 filter", fmt::format("id {}", hdf5::library_info().filter_id));
   Table table({{"check", Table::Align::left}, {"", Table::Align::left}, {"found", Table::Align::left}});

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "tools/amounts.hpp"
+
 namespace homz::cli {
 namespace {
 
@@ -16,13 +18,14 @@ std::uint64_t physical_memory() {
 
 void LimitArgument::add_to(CLI::App& command) {
   add_argument(command, "--max-bytes", max_bytes, "N",
-               "refuse streams that declare more data; default: the machine's memory; suffixes K, M, G, T");
+               fmt::format("refuse streams that declare more data; default: the machine's memory; with {}",
+                           kUnitsOfBytes));
 }
 
 Result<std::optional<std::uint64_t>> LimitArgument::parse() const {
   std::optional<std::uint64_t> limit;
   if (max_bytes.given()) {
-    HOMZ_ASSIGN(limit, parse_amount("--max-bytes", max_bytes.text));
+    HOMZ_ASSIGN(limit, parse_bytes("--max-bytes", max_bytes.text));
   }
   return limit;
 }

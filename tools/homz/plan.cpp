@@ -1,13 +1,17 @@
 // homz plan: what a collective would be done by, and why.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+#include <limits>
 #include <memory>
+#include <span>
 
 #include "collectives/choose.hpp"
 #include "core/text.hpp"
+#include "tools/amounts.hpp"
 #include "tools/homz/arguments.hpp"
 #include "tools/homz/command.hpp"
-#include "tools/homz/input_file.hpp"
 #include "tools/homz/json_output.hpp"
 #include "tools/homz/text_output.hpp"
 
@@ -32,6 +36,7 @@ struct Plan {
   CollectiveOptions options;
   Profile profile;
   Ratios ratios;
+  std::string ignored;  // of the environment
 };
 
 Result<int> parse_ranks(const Argument& argument, const char* option, int fallback) {
@@ -42,24 +47,6 @@ Result<int> parse_ranks(const Argument& argument, const char* option, int fallba
     return usage_error(
         fmt::format("{} '{}': give a whole number from 1 to {}", option, printable(argument.text), kMost));
   return static_cast<int>(*number);
-}
-
-// As parse_amount, with or without "iB" or "B" behind.
-Result<std::uint64_t> parse_bytes(std::string_view option, std::string_view text) {
-  for (const std::string_view unit : {std::string_view("iB"), std::string_view("B")})
-    if (text.ends_with(unit)) return parse_amount(option, text.substr(0, text.size() - unit.size()));
-  return parse_amount(option, text);
-}
-
-Result<Profile> read_profile(const Argument& argument) {
-  if (!argument.given()) return Profile::unmeasured();
-  HOMZ_ASSIGN(const InputFile file, InputFile::open(argument.text));
-  Progress silent(true);
-  HOMZ_ASSIGN(const Buffer text, file.read_all(silent));
-  const ConstBytes bytes = text.bytes();
-  auto profile = parse_profile({reinterpret_cast<const char*>(bytes.data()), file.size()});
-  if (!profile.ok()) return profile.status().within(printable(argument.text));
-  return profile;
 }
 
 // In place of what is not given, the fallback.
@@ -76,16 +63,16 @@ Result<Task> understand_task(const Arguments& given) {
     return usage_error("a plan needs --ranks and --size, as in --ranks 32 --size 64MiB");
   HOMZ_ASSIGN(task.ranks, parse_ranks(given.ranks, "--ranks", 1));
   HOMZ_ASSIGN(task.ranks_per_node, parse_ranks(given.per_node, "--ranks-per-node", 1));
-  HOMZ_TRY(take(given.collective, parse_collective, task.collective));
+  HOMZ_TRY(take(given.collective, parse_collective, task.collective).within("--collective"));
   HOMZ_TRY(take(given.type, parse_dtype, task.dtype));
   if (!reduces(task.collective)) task.op = ReduceOp::none;
-  HOMZ_TRY(take(given.op, parse_reduce_op, task.op));
+  HOMZ_TRY(take(given.op, parse_reduce_op, task.op).within("--op"));
   if (reduces(task.collective) != (task.op != ReduceOp::none))
-    return usage_error(fmt::format("--op {}: {} {}", to_string(task.op), to_string(task.collective),
-                                   reduces(task.collective) ? "needs one" : "takes none"));
-  HOMZ_ASSIGN(const std::uint64_t bytes, parse_bytes("--size", given.size.text));
-  if (bytes % size_of(task.dtype) != 0)
-    return usage_error(fmt::format("--size {}: not a whole number of {}", bytes, to_string(task.dtype)));
+    return usage_error(fmt::format(
+        "--op {}: {} {}", to_string(task.op), to_string(task.collective),
+        reduces(task.collective) ? "needs sum, average, min, max or prod" : "moves data and takes none"));
+  HOMZ_ASSIGN(const std::uint64_t bytes, parse_size("--size", given.size.text));
+  HOMZ_TRY(check_whole("--size", bytes, task.dtype));
   task.count = bytes / size_of(task.dtype);
   task.uneven = given.uneven;
   task.has_native = !given.without_native;
@@ -96,8 +83,8 @@ Result<Task> understand_task(const Arguments& given) {
 Result<Plan> understand(const Arguments& given) {
   Plan plan;
   HOMZ_ASSIGN(plan.task, understand_task(given));
-  HOMZ_TRY(take(given.algorithm, parse_algorithm, plan.options.algorithm));
-  HOMZ_TRY(take(given.scheme, parse_scheme, plan.options.scheme));
+  HOMZ_TRY(take(given.algorithm, parse_algorithm, plan.options.algorithm).within("--algorithm"));
+  HOMZ_TRY(take(given.scheme, parse_scheme, plan.options.scheme).within("--scheme"));
   HOMZ_TRY(take(given.codec, choose_codec, plan.options.codec));
   if (given.threads.given()) {
     HOMZ_ASSIGN(plan.options.threads, parse_threads(given.threads));
@@ -105,7 +92,9 @@ Result<Plan> understand(const Arguments& given) {
   plan.options.abs_error = plan.task.lossy ? 1 : 0;  // whichever: the ratio stands for it
   HOMZ_ASSIGN(const Overrides overrides, overrides_of_environment());
   plan.options = overridden(plan.options, overrides, plan.task);
-  HOMZ_ASSIGN(plan.profile, read_profile(given.profile));
+  plan.ignored = ignored_overrides(plan.options, overrides, plan.task);
+  plan.profile = Profile::unmeasured();
+  HOMZ_TRY(take(given.profile, read_profile, plan.profile));
   if (given.ratio.given()) {
     const auto ratio = parse_double(given.ratio.text);
     if (!ratio.ok() || !(*ratio > 0))
@@ -142,40 +131,76 @@ void print_as_json(const Plan& plan, bool asks, const std::vector<Candidate>& al
   print_json(json);
 }
 
-std::string time_text(double seconds) {
-  if (seconds < 1e-3) return fmt::format("{:.1f} us", seconds * 1e6);
-  return seconds < 1 ? fmt::format("{:.3f} ms", seconds * 1e3) : fmt::format("{:.3f} s", seconds);
+// One for all of a column.
+struct Unit {
+  const char* name;
+  double size;
+  int digits;  // behind the point
+};
+constexpr Unit kTimes[] = {{"us", 1e-6, 1}, {"ms", 1e-3, 3}, {"s", 1, 3}};
+constexpr Unit kBytes[] = {{"B", 1, 0}, {"kB", 1e3, 2}, {"MB", 1e6, 2}, {"GB", 1e9, 2}};
+
+// The largest of the units that leaves the least number at 1 or more. Zeros do not count.
+Unit unit_for(std::span<const Unit> units, const std::vector<Candidate>& all, double Candidate::*number) {
+  double least = std::numeric_limits<double>::infinity();
+  for (const Candidate& each : all)
+    if (each.*number > 0) least = std::min(least, each.*number);
+  Unit best = units.front();
+  for (const Unit& unit : units)
+    if (least >= unit.size && !std::isinf(least)) best = unit;
+  return best;
+}
+
+std::string in(const Unit& unit, double number) {
+  return fmt::format("{:.{}f}", number / unit.size, unit.digits);
 }
 
 void print_as_text(bool asks, const std::vector<Candidate>& all, const Decision& decision) {
   using Align = Table::Align;
-  Table table({{"expected", Align::right},
+  const Unit time = unit_for(kTimes, all, &Candidate::seconds);
+  const Unit bytes = unit_for(kBytes, all, &Candidate::wire_bytes);
+  Table table({{fmt::format("expected, {}", time.name), Align::right},
                {"algorithm", Align::left},
                {"scheme", Align::left},
                {"codec", Align::left},
                {"values a piece", Align::right},
-               {"sent by a rank", Align::right},
+               {fmt::format("sent by a rank, {}", bytes.name), Align::right},
                {"", Align::left}});
   for (const Candidate& each : all) {
     const Candidate& chosen = decision.candidate;
     const bool is_chosen =
         each.algorithm == chosen.algorithm && each.scheme == chosen.scheme && each.codec == chosen.codec;
-    table.add({time_text(each.seconds), std::string(to_string(each.algorithm)),
+    table.add({in(time, each.seconds), std::string(to_string(each.algorithm)),
                std::string(to_string(each.scheme)), each.codec.empty() ? "-" : each.codec,
                each.algorithm == Algorithm::native ? "-" : std::to_string(each.piece_values),
-               bytes_text(static_cast<std::uint64_t>(each.wire_bytes)), is_chosen ? "<- chosen" : ""});
+               in(bytes, each.wire_bytes), is_chosen ? "<- chosen" : ""});
   }
   print(table.text());
   print(fmt::format("\n{}\n", decision.reason));
   print(asks ? "The ranks look at their data and agree first.\n" : "The ranks do not look at their data.\n");
 }
 
+// Why the transport's own is taken where one of homz's takes less (Leaders of collectives/choose.cpp).
+std::string why_native(const Task& task, const Decision& decision, const std::vector<Candidate>& all) {
+  const auto own = std::ranges::find_if(all, [](const Candidate& each) {
+    return each.scheme == Scheme::plain && each.algorithm != Algorithm::native;
+  });
+  const Candidate& chosen = decision.candidate;
+  if (chosen.algorithm != Algorithm::native || own == all.end() || own->seconds >= chosen.seconds) return {};
+  const Unit time = unit_for(kTimes, {*own}, &Candidate::seconds);
+  return fmt::format(
+      "; {} without compression would take {:.3g} {}, but homz's own must gain {} on the transport's",
+      to_string(own->algorithm), own->seconds / time.size, time.name,
+      task.ranks_per_node >= task.ranks ? "half inside a node" : "a tenth");
+}
+
 Result<Exit> run(const Arguments& given) {
   HOMZ_ASSIGN(const Plan plan, understand(given));
   const bool asks = worth_asking(plan.task, plan.options, plan.profile);
   const Ratios known = asks ? plan.ratios : Ratios();
-  HOMZ_ASSIGN(const Decision decision, choose(plan.task, plan.options, plan.profile, known));
+  HOMZ_ASSIGN(Decision decision, choose(plan.task, plan.options, plan.profile, known));
   const std::vector<Candidate> all = candidates(plan.task, plan.options, plan.profile, plan.ratios);
+  decision.reason += why_native(plan.task, decision, all) + plan.ignored;
   if (given.json)
     print_as_json(plan, asks, all, decision);
   else
@@ -192,7 +217,8 @@ void add_plan(CLI::App& app, Action& action) {
   add_argument(command, "--ranks", given->ranks, "N", "how many ranks");
   add_argument(command, "--ranks-per-node", given->per_node, "N", "of them on each node; 1 if not given");
   add_argument(command, "--size", given->size, "BYTES",
-               "of a rank's vector; of allgather, gather and scatter that of all ranks; as in 64MiB");
+               fmt::format("of a rank's vector; of allgather, gather and scatter that of all ranks; with {}",
+                           kUnitsOfBytes));
   add_argument(
       command, "--collective", given->collective, "NAME",
       "allreduce (the default), reduce-scatter, reduce, allgather, bcast, scatter, gather, alltoall");

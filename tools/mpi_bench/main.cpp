@@ -31,9 +31,16 @@ void print_row(const Point& p) {
       "{:>5}\n",
       p.size_bytes, to_string(p.report.scheme), to_string(p.report.algorithm), p.seconds * 1e6,
       100 * (p.most_seconds - p.least_seconds) / p.seconds, p.plain_seconds * 1e6,
-      p.plain_seconds / p.seconds, p.algbw_gbps, p.busbw_gbps,
-      p.report.algorithm == Algorithm::native ? "-" : fmt::format("{:.0f}", p.wire_bytes_per_rank), p.ratio,
-      p.bound > 0 ? fmt::format("{:.3f}", p.max_error / p.bound) : "-", p.identical ? "yes" : "NO");
+      p.plain_seconds / p.seconds, p.algbw_gbps, p.busbw_gbps, bench::wire_text(p), p.ratio,
+      bench::error_text(p), p.identical ? "yes" : "NO");
+}
+
+// Rank 0 alone has the file; all ranks end alike.
+Status check_profile(const Settings& settings, int rank) {
+  const Status own = rank == 0 ? check_output(settings.tune, settings.force) : Status();
+  int is_fine = own.ok() ? 1 : 0;
+  MPI_Bcast(&is_fine, 1, MPI_INT, 0, MPI_COMM_WORLD);
+  return own.ok() && is_fine == 0 ? Status(Code::invalid_argument, "rank 0 cannot write the profile") : own;
 }
 
 Status tune_into(const std::string& name, int rank) {
@@ -46,6 +53,7 @@ Status tune_into(const std::string& name, int rank) {
 // The exit status.
 Result<int> run(const Settings& settings, int rank) {
   if (!settings.tune.empty()) {
+    HOMZ_TRY(check_profile(settings, rank));
     HOMZ_TRY(tune_into(settings.tune, rank));
     return 0;
   }

@@ -52,35 +52,41 @@ double over_ranks(double own, MPI_Op op) {
   return all;
 }
 
-std::vector<Trial> trials_of(const Settings& settings, double bound, int ranks) {
+Result<std::vector<Trial>> trials_of(const Settings& settings, double bound, const Task& task) {
+  HOMZ_ASSIGN(const auto all, bench::options_to_try(settings, bound, task));
   std::vector<Trial> trials;
-  Task task{.ranks = ranks};
-  task.has_native = true;
-  for (CollectiveOptions& options : bench::options_to_try(settings, bound, task))
-    trials.emplace_back().options = std::move(options);
+  for (const CollectiveOptions& options : all) trials.emplace_back().options = options;
   return trials;
 }
 
-std::vector<Trial> plain_trials_of(const Settings& settings) {
+// Of lists, what can be run.
+Result<std::vector<Trial>> plain_trials_of(const Settings& settings, const Task& task) {
   std::vector<Trial> trials;
   for (const Algorithm algorithm : settings.plain) {
+    const bool is_fine = algorithm == Algorithm::automatic || can_run(algorithm, Scheme::plain, task);
+    if (settings.plain.size() > 1 && !is_fine) continue;
     Trial& trial = trials.emplace_back();
     trial.is_baseline = true;
     trial.options.algorithm = algorithm;
     trial.options.scheme = Scheme::plain;
     trial.options.timeout_seconds = settings.options.timeout_seconds;
   }
-  return trials;
+  if (!trials.empty()) return trials;
+  return Status(Code::invalid_argument,
+                fmt::format("nothing of --plain can do {} here", to_string(task.collective)));
 }
 
-Point point_of(const Settings& settings, const Trial& trial, std::uint64_t size, double bound) {
+Point point_of(const Settings& settings, const Trial& trial, std::uint64_t size) {
   int ranks = 1;
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-  Point point = bench::point_of(settings, size, ranks, trial.options, trial.report, trial.seconds, bound);
-  point.wire_bytes_per_rank = over_ranks(static_cast<double>(trial.report.sent_bytes), MPI_MAX);
-  const double raw = over_ranks(static_cast<double>(trial.report.raw_bytes), MPI_SUM);
-  const double sent = over_ranks(static_cast<double>(trial.report.sent_bytes), MPI_SUM);
-  point.ratio = bench::ratio_of(trial.report.algorithm, raw, sent);
+  Point point = bench::point_of(settings, size, ranks, trial.options, trial.report, trial.seconds);
+  const CallReport& report = trial.report;
+  if (report.algorithm != Algorithm::native)
+    point.wire_bytes_per_rank =
+        over_ranks(static_cast<double>(report.sent_bytes + report.agreement_bytes), MPI_MAX);
+  const double raw = over_ranks(static_cast<double>(report.raw_bytes), MPI_SUM);
+  const double sent = over_ranks(static_cast<double>(report.sent_bytes), MPI_SUM);
+  point.ratio = bench::ratio_of(raw, sent);
   return point;
 }
 
@@ -91,12 +97,12 @@ Result<std::vector<Point>> measure(Communicator& communicator, Transport& transp
   Buffers buffers = make_buffers(settings, size);
   HOMZ_TRY(bench::fill({settings.data, settings.is_file, settings.dtype}, communicator.rank(), buffers.in));
   std::optional<Reference> reference;
-  std::vector<Trial> trials, plain = plain_trials_of(settings);
-  double bound = 0;
+  const Task task = bench::task_of(settings, transport, buffers.count);
+  std::vector<Trial> trials;
+  HOMZ_ASSIGN(std::vector<Trial> plain, plain_trials_of(settings, task));
   if (!settings.only_plain) {
     HOMZ_ASSIGN(reference, Reference::make(transport, settings, buffers));
-    bound = bench::bound_of(settings, reference->range());
-    trials = trials_of(settings, bound, communicator.size());
+    HOMZ_ASSIGN(trials, trials_of(settings, bench::bound_of(settings, reference->range()), task));
   }
   std::vector<Point> points(trials.size());
   const unsigned rounds = settings.warmup + settings.iterations;
@@ -111,13 +117,13 @@ Result<std::vector<Point>> measure(Communicator& communicator, Transport& transp
       const std::size_t t = (k + round) % trials.size();  // none is always the first behind the baseline
       HOMZ_TRY(run(trials[t]));
       if (round + 1 < rounds) continue;
-      points[t] = point_of(settings, trials[t], size, bound);
+      points[t] = point_of(settings, trials[t], size);
       points[t].max_error = reference->largest_error(buffers.out);
       points[t].identical = is_identical(settings, buffers.out);
     }
   }
   if (settings.only_plain)
-    for (const Trial& trial : plain) points.push_back(point_of(settings, trial, size, 0));
+    for (const Trial& trial : plain) points.push_back(point_of(settings, trial, size));
   const auto best =
       std::ranges::min_element(plain, {}, [](const Trial& p) { return bench::median(p.seconds); });
   for (Point& point : points) {

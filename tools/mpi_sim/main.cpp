@@ -23,7 +23,7 @@ Json json_of(const Point& point) {
           {"simulated_seconds", point.seconds},
           {"expected_seconds", point.expected},
           {"wire_bytes_per_rank", point.wire_bytes},
-          {"ratio", point.sent_bytes > 0 ? point.raw_bytes / point.sent_bytes : 1},
+          {"ratio", point.raw_bytes > 0 ? point.raw_bytes / point.sent_bytes : 1},
           {"encode_seconds", point.encode_seconds},
           {"combine_seconds", point.combine_seconds},
           {"decode_seconds", point.decode_seconds}};

@@ -4,7 +4,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include "core/text.hpp"
+#include "tools/amounts.hpp"
 #include "tools/mpi_sim/machine.hpp"
 
 namespace homz::mpi_sim {
@@ -19,18 +19,11 @@ The profile (docs/tuning.md) is the machine: its links are the cluster's, its fi
 
 constexpr std::uint64_t kMost = std::uint64_t{1} << 31;
 
-Result<std::uint64_t> parse_size(std::string_view text) {
-  constexpr std::pair<std::string_view, unsigned> kSuffixes[] = {{"KiB", 10}, {"MiB", 20}, {"", 0}};
-  for (const auto& [suffix, shift] : kSuffixes) {
-    if (!text.ends_with(suffix)) continue;
-    const auto number = parse_unsigned(text.substr(0, text.size() - suffix.size()));
-    if (number.ok() && *number <= kMost >> shift && (*number << shift) % sizeof(float) == 0)
-      return *number << shift;
-    break;
-  }
-  return Status(
-      Code::invalid_argument,
-      fmt::format("size '{}': give bytes of whole values up to 2 GiB, or a number with KiB or MiB", text));
+Result<std::uint64_t> parse_vector(std::string_view text) {
+  HOMZ_ASSIGN(const std::uint64_t bytes, parse_size("--size", text));
+  HOMZ_TRY(check_whole("--size", bytes, Dtype::f32));
+  if (bytes <= kMost) return bytes;
+  return Status(Code::invalid_argument, fmt::format("--size '{}': give at most 2 GiB", text));
 }
 
 Result<Profile> read_machine(const std::string& name) {
@@ -55,9 +48,9 @@ struct Texts {
 
 Status understand(const Texts& texts, Settings& settings) {
   HOMZ_ASSIGN(settings.profile, read_machine(texts.profile));
-  HOMZ_ASSIGN(settings.sizes, parse_list(texts.size, parse_size));
-  HOMZ_ASSIGN(settings.algorithms, parse_list(texts.algorithm, parse_algorithm));
-  HOMZ_ASSIGN(settings.schemes, parse_list(texts.scheme, parse_scheme));
+  HOMZ_ASSIGN(settings.sizes, parse_list(texts.size, parse_vector));
+  HOMZ_ASSIGN(settings.algorithms, parse_algorithms("--algorithm", texts.algorithm));
+  HOMZ_ASSIGN(settings.schemes, parse_schemes("--scheme", texts.scheme));
   if (settings.ranks < 1 || settings.per_node < 1 || settings.ranks % settings.per_node != 0)
     return Status(Code::invalid_argument, fmt::format("{} ranks, {} a node: all nodes must have as many",
                                                       settings.ranks, settings.per_node));
@@ -77,13 +70,16 @@ std::optional<Usage> parse(int argc, char** argv, Settings& settings) {
   app.add_option("--ranks,-n", settings.ranks, "how many")->capture_default_str();
   app.add_option("--per-node", settings.per_node, "ranks of a node, which share its link")
       ->capture_default_str();
-  app.add_option("--size,-m", texts.size, "bytes of a rank's vector; with KiB or MiB; a list")
+  app.add_option("--size,-m", texts.size,
+                 fmt::format("bytes of a rank's vector; with {}; a list", kUnitsOfBytes))
       ->capture_default_str();
-  app.add_option("--algorithm", texts.algorithm,
-                 "ring, recursive-doubling, rabenseifner, direct, binomial, two-level or auto; a list")
+  app.add_option(
+         "--algorithm", texts.algorithm,
+         "ring, recursive-doubling, rabenseifner, direct, binomial, two-level or auto; a list, or all")
       ->capture_default_str();
-  app.add_option("--scheme", texts.scheme,
-                 "plain, cprp2p, ccoll, hzccl, homcomp-ahead, homcomp-step, homcomp-fused or auto; a list")
+  app.add_option(
+         "--scheme", texts.scheme,
+         "plain, cprp2p, ccoll, hzccl, homcomp-ahead, homcomp-step, homcomp-fused or auto; a list, or all")
       ->capture_default_str();
   app.add_option("--mpi", settings.mpi,
                  "SMPI's own allreduce instead, uncompressed: lr, rab, rdb, ... as its smpi/allreduce");

@@ -135,7 +135,8 @@ Status call(Communicator& communicator, const Run& run, Point& point, std::uint6
       communicator.allreduce(run.in.first(bytes), run.out.first(bytes), Dtype::f32, ReduceOp::sum, options));
   point.algorithm = report.algorithm;
   point.scheme = report.scheme;
-  point.wire_bytes = std::max(point.wire_bytes, static_cast<double>(report.sent_bytes));
+  point.wire_bytes =
+      std::max(point.wire_bytes, static_cast<double>(report.sent_bytes + report.agreement_bytes));
   point.sent_bytes += static_cast<double>(report.sent_bytes);
   point.raw_bytes += static_cast<double>(report.raw_bytes);
   point.encode_seconds = std::max(point.encode_seconds, report.encode_seconds);
