@@ -114,7 +114,7 @@ TEST(Candidates, OnGpus) {
   for (const Scheme scheme : kSchemes) {
     options.scheme = scheme;
     const auto all = candidates(task, options, Profile::unmeasured(), {});
-    EXPECT_EQ(all.size(), scheme == Scheme::plain || HOMZ_CUDA ? 1u : 0u) << to_string(scheme);
+    EXPECT_EQ(all.size(), 1u) << to_string(scheme);
   }
 }
 
