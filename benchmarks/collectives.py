@@ -83,7 +83,7 @@ class Launcher:
     def tune(self, folder):
         if self.profile is None:
             self.profile = str(Path(folder) / f"{self.rate}-{self.ranks}.json")
-            self.run(["--tune", self.profile, "--force"])  # of another collective before
+            self.run([f"--tune={self.profile}", "--force"])  # of another collective before; mpirun has a --tune, too
 
     def measure(self, collective, algorithm, sizes, data, iterations, candidates):
         print(f"{self.rate}, {self.ranks} ranks, {collective}, {sizes}, {data}: MPI's {algorithm}", file=sys.stderr, flush=True)

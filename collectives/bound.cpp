@@ -130,8 +130,15 @@ Result<Spending> spend(const BoundedCall& call, const Record& data) {
     spending.share =
         std::max(spending.share, budget.left * std::sqrt(3.0) / (call.sigmas * std::sqrt(budget.events)));
   spending.step = step_of(call, spending.share, data);
-  const bool is_exact = spending.step > 0 && data.magnitude_sum / spending.step <= kMostQuanta;
-  if ((is_homomorphic(call.scheme) && !is_exact) || drifts(call, spending, data)) return too_tight(call);
+  if (drifts(call, spending, data)) return too_tight(call);
+  if (!is_homomorphic(call.scheme)) return spending;
+  if (!(spending.step > 0)) return too_tight(call);
+  if (data.magnitude_sum / spending.step > kMostQuanta)
+    return Status(
+        Code::unsupported,
+        fmt::format("with a bound of {} values as large as {:.3g} have more quanta than streams can add; "
+                    "scheme ccoll can",
+                    call.abs_error, data.magnitude_sum));
   return spending;
 }
 

@@ -83,17 +83,18 @@ Status check_counts(const Call& call, Place place) {
       sum += count;
     }
   }
+  const auto own = static_cast<std::size_t>(place.rank);
+  if (call.collective == Collective::alltoall && !call.counts.empty() &&
+      call.send_counts[own] != call.counts[own])
+    return Status(Code::invalid_argument, fmt::format("it sends itself {} values and expects {}",
+                                                      call.send_counts[own], call.counts[own]));
   return Status();
-}
-
-bool asks_for_compression(const CollectiveOptions& options) {
-  return options.scheme != Scheme::automatic && options.scheme != Scheme::plain;
 }
 
 // Before anything is said of bounds: with one it would not compress either.
 Status check_native(const Call& call, Place place) {
   const CollectiveOptions& options = call.options;
-  if (options.algorithm != Algorithm::native || !asks_for_compression(options)) return Status();
+  if (options.algorithm != Algorithm::native || !compresses(options.scheme)) return Status();
   const auto [why, remedy] = objection_to(options.algorithm, options.scheme, task_of(call, place.size, 1));
   return Status(Code::invalid_argument, fmt::format("algorithm native with scheme {}: {}; {}",
                                                     to_string(options.scheme), why, remedy));
@@ -102,7 +103,8 @@ Status check_native(const Call& call, Place place) {
 Status check_options(const CollectiveOptions& options) {
   if (!(options.abs_error >= 0) || !std::isfinite(options.abs_error))
     return Status(Code::invalid_argument,
-                  fmt::format("an error bound of {}: must be above 0, or 0 for none", options.abs_error));
+                  fmt::format("an error bound of {}: must be a finite number above 0, or 0 for none",
+                              options.abs_error));
   if (!(options.sigmas >= 0) || !std::isfinite(options.sigmas))
     return Status(Code::invalid_argument, fmt::format("{} standard deviations", options.sigmas));
   // Sums of few errors, which are not distributed normally, keep the promise from here on.
@@ -112,7 +114,7 @@ Status check_options(const CollectiveOptions& options) {
         fmt::format("{} standard deviations: give at least 2, or 0 for the worst case", options.sigmas));
   if (!(options.timeout_seconds >= 0))
     return Status(Code::invalid_argument, fmt::format("a timeout of {} s", options.timeout_seconds));
-  if (asks_for_compression(options) && options.abs_error == 0 &&
+  if (compresses(options.scheme) && options.abs_error == 0 &&
       (options.codec.codec == nullptr || !options.codec.codec->info().lossless))
     return Status(Code::invalid_argument,
                   fmt::format("scheme {} without an error bound: give one, or scheme plain",
@@ -158,12 +160,23 @@ Status check(const Call& call, Place place) {
     return Status(Code::invalid_argument,
                   fmt::format("{} by operation {}: take sum, average, min, max or prod", name_of(call),
                               to_string(call.op)));
+  constexpr int kMostToAll = 1 << 16;  // all pairs of ranks have numbers of 32 bits
+  if (call.collective == Collective::alltoall && place.size > kMostToAll)
+    return Status(Code::unsupported, fmt::format("alltoall of {} ranks: {} at most", place.size, kMostToAll));
   if (call.root < 0 || call.root >= place.size)
     return Status(Code::invalid_argument, fmt::format("root {} of {} ranks", call.root, place.size));
   const std::uint64_t size = size_of(call.dtype);
   const Extents wanted = expected(call, place);
-  if (call.in.size() != wanted.in || call.out.size() != wanted.out || wanted.in % size != 0 ||
-      wanted.out % size != 0)
+  if (call.in.size() % size != 0 || call.out.size() % size != 0)
+    return Status(
+        Code::invalid_argument,
+        fmt::format("{}: buffers of {} and {} bytes, where a value of {} has {}", to_string(call.collective),
+                    call.in.size(), call.out.size(), to_string(call.dtype), size));
+  for (const ConstBytes buffer : {call.in, ConstBytes(call.out)})
+    if (buffer.data() == nullptr && !buffer.empty())
+      return Status(Code::invalid_argument, fmt::format("{}: a buffer of {} bytes at no address",
+                                                        to_string(call.collective), buffer.size()));
+  if (call.in.size() != wanted.in || call.out.size() != wanted.out)
     return Status(Code::invalid_argument,
                   fmt::format("{} of {}: buffers of {} and {} bytes, {} and {} are needed", name_of(call),
                               to_string(call.dtype), call.in.size(), call.out.size(), wanted.in, wanted.out));
@@ -251,7 +264,7 @@ Task task_of(const Call& call, int ranks, int ranks_per_node) {
 
 namespace {
 
-std::vector<Part> parts_of_alltoall(const Call& call, Place place, Schedule& schedule) {
+std::vector<Part> lay_parts_of_alltoall(const Call& call, Place place, Schedule& schedule) {
   const std::uint64_t size = size_of(call.dtype), n = static_cast<std::uint64_t>(place.size);
   const auto own = static_cast<std::uint64_t>(place.rank);
   std::vector<PartId> ids{static_cast<PartId>(own * n + own)};
@@ -284,8 +297,8 @@ std::vector<Part> parts_of_alltoall(const Call& call, Place place, Schedule& sch
 
 }  // namespace
 
-std::vector<Part> parts_of(const Call& call, std::uint32_t count, Place place, Schedule& schedule) {
-  if (call.collective == Collective::alltoall) return parts_of_alltoall(call, place, schedule);
+std::vector<Part> lay_parts(const Call& call, std::uint32_t count, Place place, Schedule& schedule) {
+  if (call.collective == Collective::alltoall) return lay_parts_of_alltoall(call, place, schedule);
   const std::uint64_t size = size_of(call.dtype), n = static_cast<std::uint64_t>(place.size);
   const auto own = static_cast<std::uint32_t>(place.rank);
   const bool is_root = place.rank == place.root;

@@ -46,7 +46,7 @@ int ranks_per_node(std::span<const int> nodes);
 
 // The buffers as the parts of an algorithm's schedule, which gets to name them by their position: of
 // alltoall's N^2 parts a rank has to do with few.
-std::vector<Part> parts_of(const Call& call, std::uint32_t count, Place place, Schedule& schedule);
+std::vector<Part> lay_parts(const Call& call, std::uint32_t count, Place place, Schedule& schedule);
 
 // Values that one rank reduces or moves, and so looks at: its own.
 ConstBytes own_data(const Call& call, Place place);

@@ -115,7 +115,11 @@ Status Channel::open(int from, Message& message) {
   const std::uint64_t bytes = Frame::kBytes + std::uint64_t{block.frame.payload_bytes};
   const std::uint64_t segment = wire_.segment_bytes();
   const std::uint64_t first = home_ == Home::device ? Frame::kBytes : std::min(bytes, segment);
-  if (block.frame.payload_bytes > capacity_ || message.first.bytes != first)
+  if (block.frame.payload_bytes > capacity_)
+    return Status(Code::invalid_argument,
+                  fmt::format("{}: rank {} sends {} bytes where rank {} expects {} at most: counts disagree",
+                              to_string(call_), from, block.frame.payload_bytes, wire_.rank(), capacity_));
+  if (message.first.bytes != first)
     return Status(Code::corrupt_stream,
                   fmt::format("a message of rank {} has {} bytes of {}, with room for {}", from,
                               message.first.bytes, bytes, Frame::kBytes + capacity_));

@@ -109,10 +109,6 @@ const CodecProfile& speeds_of(const CodecInQuestion& codec, const CollectiveOpti
   return *nearest;
 }
 
-bool asks_for_compression(const CollectiveOptions& options) {
-  return options.scheme != Scheme::automatic && options.scheme != Scheme::plain;
-}
-
 // ---- The table
 
 // All that can run, with what it is expected to take.
@@ -264,14 +260,22 @@ std::string comparison(const Candidate& best, const Leaders& leaders, const Coll
   return "compression cannot pay enough to look at the data";
 }
 
+// Where one of our own uncompressed algorithms is expected to take less than the transport's.
+std::string distrust(const Candidate& best, const Leaders& leaders) {
+  if (best.algorithm != Algorithm::native || !leaders.plain || leaders.plain->seconds >= best.seconds)
+    return {};
+  return fmt::format("; {} would take {}, but the transport may know better", name_of(*leaders.plain),
+                     time_text(leaders.plain->seconds));
+}
+
 std::string reason_for(const Candidate& best, const Leaders& leaders, const CollectiveOptions& options) {
-  return fmt::format("{}{}: {} expected; {}", is_forced(options) ? "as asked for, " : "", name_of(best),
-                     time_text(best.seconds), comparison(best, leaders, options));
+  return fmt::format("{}{}: {} expected; {}{}", is_forced(options) ? "as asked for, " : "", name_of(best),
+                     time_text(best.seconds), comparison(best, leaders, options), distrust(best, leaders));
 }
 
 double known_ratio(std::span<const double> ratios, std::size_t codec, const CollectiveOptions& options) {
   if (codec < ratios.size() && ratios[codec] > 0) return ratios[codec];
-  return asks_for_compression(options) ? kGuessedRatio : 0;
+  return compresses(options.scheme) ? kGuessedRatio : 0;
 }
 
 // ---- Looking at the data
@@ -349,7 +353,7 @@ double seconds_to_agree(const Task& task, const Profile& profile) {
 
 bool worth_asking(const Task& task, const CollectiveOptions& options, const Profile& profile) {
   if (!task.lossy || task.ranks <= 1 || task.count == 0) return false;
-  if (asks_for_compression(options)) return true;
+  if (compresses(options.scheme)) return true;
   if (options.scheme == Scheme::plain || options.algorithm == Algorithm::native) return false;
   const double agreeing = seconds_to_agree(task, profile);
   if (options.algorithm == Algorithm::automatic && is_cheaper(task, profile, kGainShare * agreeing))

@@ -60,11 +60,14 @@ Communicator::~Communicator() = default;
 Result<Communicator> Communicator::make(std::unique_ptr<Transport> transport, const Profile& profile,
                                         double timeout_seconds) {
   return no_throw([&]() -> Result<Communicator> {
+    if (transport == nullptr) return Status(Code::invalid_argument, "a communicator without a transport");
     auto state = std::make_unique<State>();
     HOMZ_ASSIGN(state->office.wire, Wire::make(std::move(transport), LinkProfile().segment_bytes));
     Result<Profile> shared =
         no_throw([&] { return share_profile(*state->office.wire, profile, timeout_seconds); });
-    if (!shared.ok()) return state->office.wire->fail(state->office.wire->last_call(), shared.status());
+    if (!shared.ok())
+      return state->office.wire->fail(state->office.wire->last_call(),
+                                      shared.status().within("while all ranks make their communicators"));
     state->office.profile = std::move(*shared);
     state->office.wire->set_segment_bytes(state->office.profile.between.segment_bytes);
     state->office.calls = std::make_unique<Calls>(*state->office.wire);

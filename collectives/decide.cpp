@@ -159,15 +159,22 @@ Result<Decision> choose_for(Office& office, const Task& task, const Running& run
   return office.choices.put(task, key, decision);
 }
 
+// Of one rank: the schedule of any algorithm is empty.
+Decision alone() {
+  Decision decision;
+  decision.candidate.algorithm = Algorithm::ring;
+  decision.candidate.scheme = Scheme::plain;
+  decision.reason = "there is one rank";
+  return decision;
+}
+
 Status choose_freely(Office& office, const Running& run, Decision& decision) {
   if (run.call.fixed) {
     decision = *run.call.fixed;
     return Status();
   }
   if (run.place.size == 1) {
-    decision.candidate.algorithm = Algorithm::ring;
-    decision.candidate.scheme = Scheme::plain;
-    decision.reason = "there is one rank";
+    decision = alone();
     return Status();
   }
   Task task = run.task;
@@ -188,6 +195,19 @@ void remember(Office& office, const Running& run) {
   known->left = known->skips;
 }
 
+// Where streams cannot be added within the bound, they may still be decoded, if that pays.
+bool decodes_instead(Office& office, Running& run, const Decision& plain) {
+  CollectiveOptions options = run.call.options;
+  options.scheme = Scheme::ccoll;
+  Result<Decision> decoding = choose(run.task, options, office.profile, ratios_of(run));
+  if (!decoding.ok() || decoding->candidate.seconds >= plain.candidate.seconds) return false;
+  const auto spending = spend(bounded(run, decoding->candidate), run.all);
+  if (!spending.ok()) return false;
+  run.decision = std::move(*decoding);
+  run.spending = *spending;
+  return true;
+}
+
 Status choose_within_bound(Office& office, Running& run) {
   HOMZ_TRY(choose_freely(office, run, run.decision));
   if (run.decision.candidate.scheme == Scheme::plain) return Status();
@@ -196,7 +216,11 @@ Status choose_within_bound(Office& office, Running& run) {
     if (spending.ok()) run.spending = *spending;
     return Status();
   }
-  HOMZ_ASSIGN(run.decision, choose_plain(run, office.profile));
+  HOMZ_ASSIGN(Decision plain, choose_plain(run, office.profile));
+  const bool is_open = run.call.options.scheme == Scheme::automatic && !run.call.fixed;
+  if (is_open && is_homomorphic(run.decision.candidate.scheme) && decodes_instead(office, run, plain))
+    return Status();
+  run.decision = std::move(plain);
   run.decision.reason = "uncompressed: " + spending.status().message();
   return Status();
 }
@@ -204,9 +228,10 @@ Status choose_within_bound(Office& office, Running& run) {
 }  // namespace
 
 Result<Decision> choose_plain(const Running& run, const Profile& profile) {
+  if (run.place.size == 1) return alone();
   CollectiveOptions plain = run.call.options;
   plain.scheme = Scheme::plain;
-  if (plain.algorithm == Algorithm::native && !run.task.has_native) plain.algorithm = Algorithm::automatic;
+  if (!can_run(plain.algorithm, Scheme::plain, run.task)) plain.algorithm = Algorithm::automatic;
   return choose(run.task, plain, profile, {});
 }
 

@@ -11,7 +11,7 @@
 namespace homz {
 namespace {
 
-constexpr std::byte kMagic{0x8a}, kVersion{1};
+constexpr std::byte kMagic{0x8a}, kVersion{2};
 constexpr unsigned kOrderMatters = 1, kHasChecksum = 2;
 
 // Offsets; docs/collectives.md, "Frames", is normative.

@@ -39,12 +39,6 @@ double largest_difference(ConstBytes a, ConstBytes b) {
   return largest;
 }
 
-bool has_native(const Office& office, const Running& run) {
-  const Call& call = run.call;
-  return call.may_block && !run.task.uneven &&
-         office.wire->transport().has_native(call.collective, run.signature.count, call.options.space);
-}
-
 // Owns what the audit needs until it is done.
 struct Audit {
   std::vector<std::byte> in, out;
@@ -72,13 +66,14 @@ Result<std::unique_ptr<Operation>> run_uncompressed(Office& office, const Runnin
   }
   call.options.space = Space::host;
   audit.run.task.on_device = false;
-  audit.run.task.has_native = has_native(office, audit.run);
+  audit.run.task.has_native = false;  // it could not be interrupted, and nothing has been agreed on
   HOMZ_ASSIGN(audit.run.decision, choose_plain(audit.run, office.profile));
   ++audit.run.signature.plan;
   return transfer(office, audit.run);
 }
 
 Status compare(Running& run, const Audit& audit) {
+  if (run.call.out.empty()) return Status();
   std::vector<std::byte> result(run.call.out.size());
   HOMZ_TRY(run.processor->follow(run.call.options.stream));
   HOMZ_TRY(run.processor->copy(run.call.out, result));
@@ -146,6 +141,7 @@ Status check_space(Office& office, const Call& call) {
 Status prepare(Office& office, Call call, Running& run) {
   Wire& wire = *office.wire;
   const Status earlier = wire.check(wire.last_call() + 1);
+  if (!earlier.ok() && wire.failed_call() == wire.last_call() + 1) return earlier;  // this one, elsewhere
   if (!earlier.ok())
     return Status(
         earlier.code(),
@@ -161,7 +157,9 @@ Status prepare(Office& office, Call call, Running& run) {
   run.task.on_device = run.processor->space() == Space::device;
   HOMZ_TRY(check_space(office, run.call));
   if (!run.call.may_block) HOMZ_TRY(run.follow_caller());  // not what is enqueued between start() and wait()
-  run.task.has_native = has_native(office, run);
+  run.task.has_native =
+      run.call.may_block && !run.task.uneven &&
+      wire.transport().has_native(run.call.collective, run.signature.count, run.call.options.space);
   run.call.options = overridden(run.call.options, office.overrides, run.task);
   run.signature.plan = digest_of(run.call);
   return Status();
@@ -173,6 +171,7 @@ class Launched final : public Sequence {
   // `choice`: then nothing is moved, but this is there when the operation is done.
   explicit Launched(Office& office, Decision* choice = nullptr)
       : Sequence(choice == nullptr ? kAll : kTransfer), office_(office), choice_(choice) {}
+  ~Launched() override { drop(); }
 
   // Calls that cannot begin count, too: ranks number them alike.
   Status begin(Call call) {

@@ -62,7 +62,7 @@ Result<std::unique_ptr<Operation>> leg_of(Running& run, const Leg& leg) {
   job.call = run.signature;
   HOMZ_ASSIGN(job.schedule, schedule_of(leg.collective, leg.algorithm, place));
   const std::uint32_t parts = parts_of(leg.collective, leg.algorithm, place.size);
-  job.parts = parts_of(call, parts, place, job.schedule);
+  job.parts = lay_parts(call, parts, place, job.schedule);
   job.travels = results_travel(leg.collective, leg.algorithm, place.size);
   job.piece_bytes = piece_bytes_of(run);
   job.timeout_seconds = call.options.timeout_seconds;
@@ -112,6 +112,7 @@ class TwoLevels final : public Sequence {
         std::accumulate(counts_.begin(), counts_.begin() + inside_.rank(), std::uint64_t{0});
     share_ = run.call.out.subspan(first * size, counts_[own] * size);
   }
+  ~TwoLevels() override { drop(); }
 
  private:
   Result<std::unique_ptr<Operation>> stage(unsigned number) override {

@@ -31,6 +31,8 @@ class Sequence : public Operation {
 
  protected:
   explicit Sequence(unsigned stages) : stages_(stages) {}
+  // For destructors: what is under way may refer to members of derived classes, which go first.
+  void drop() { current_.reset(); }
 
  private:
   // From 0 on; null: nothing to wait for.

@@ -250,6 +250,8 @@ Result<std::string> text_of(const std::string& path) {
   if (!file.is_open() || file.bad())
     return Status(Code::io,
                   fmt::format("{}: cannot be read: {}", path, std::generic_category().message(errno)));
+  if (text.size() > kMostText)
+    return Status(Code::invalid_argument, fmt::format("{}: is longer than any profile", path));
   return text;
 }
 

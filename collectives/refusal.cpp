@@ -54,8 +54,10 @@ Objection objection_to(Algorithm algorithm, const Task& task) {
   if (algorithm == Algorithm::automatic || can_run(algorithm, Scheme::plain, task)) return {};
   const std::string_view name = to_string(algorithm);
   if (algorithm == Algorithm::native)
-    return {task.uneven ? "native takes the same count on all ranks"
-                        : "the transport has no collective of its own for this call",
+    return {task.uneven
+                ? "native takes the same count on all ranks"
+                : "the transport has no collective of its own for this call, or the call must not block: it "
+                  "is a plan's or non-blocking",
             {}};
   if (algorithm == Algorithm::two_level && task.collective == Collective::allreduce)
     return {fmt::format("{} needs several nodes with equally many ranks, more than one each, but {}", name,
@@ -99,8 +101,7 @@ std::string what_there_is(const Task& task) {
 }  // namespace
 
 Objection objection_to(Algorithm algorithm, Scheme scheme, const Task& task) {
-  const bool compresses = scheme != Scheme::automatic && scheme != Scheme::plain;
-  if (algorithm == Algorithm::native && compresses) return native_compresses_nothing(scheme, task);
+  if (algorithm == Algorithm::native && compresses(scheme)) return native_compresses_nothing(scheme, task);
   Objection objection = objection_to(scheme, task);
   return objection.why.empty() ? objection_to(algorithm, task) : objection;
 }

@@ -80,6 +80,9 @@ constexpr int ceil_log2(int ranks) {
   return ranks <= 1 ? 0 : floor_log2(ranks - 1) + 1;
 }
 
+constexpr bool compresses(Scheme scheme) {
+  return scheme != Scheme::automatic && scheme != Scheme::plain;
+}
 constexpr bool is_homomorphic(Scheme scheme) {
   return scheme >= Scheme::hzccl;
 }

@@ -16,6 +16,7 @@ constexpr std::uint64_t kIdStride = 0x9e3779b1;
 constexpr std::size_t kBusy = 2;        // messages under way to a rank that keep its wire busy
 constexpr std::size_t kMaking = 8;      // messages to a rank that a GPU works on
 constexpr std::uint64_t kShort = 4096;  // bytes of pieces that are worked on in less time than messages take
+constexpr unsigned kUnseen = 64;        // steps of work on such, at most, before messages are looked at
 constexpr double kPatience = 0.2;       // seconds, before those that are waited for are asked what they call
 
 template <class T>
@@ -102,13 +103,14 @@ Status Transfers::begin() {
 // be done comes first.
 Result<bool> Transfers::advance() {
   bool looks = has_begun_;
+  unsigned unseen = 0;  // steps of work
   if (!has_begun_) HOMZ_TRY(begin());
   while (true) {
     if (looks) {
       HOMZ_TRY(wire_.poll(job_.call.sequence));
       HOMZ_TRY(channel_->progress());
     }
-    looks = longest_ > kShort;
+    looks = longest_ > kShort || ++unseen % kUnseen == 0;
     HOMZ_ASSIGN(const bool is_done, is_done_here());
     if (is_done) {
       is_over_ = true;
@@ -169,10 +171,14 @@ Status Transfers::wait(bool something_done) {
   if (job_.timeout_seconds <= 0 || idle < job_.timeout_seconds) return Status();
   for (const Queue& queue : queues_)
     if (queue.next_receive < queue.receives.size())
-      return Status(Code::io, fmt::format("{}: nothing has come from rank {} for {} s", to_string(job_.call),
-                                          queue.peer, job_.timeout_seconds));
-  return Status(Code::io, fmt::format("{}: messages could not be sent for {} s", to_string(job_.call),
-                                      job_.timeout_seconds));
+      return Status(Code::io,
+                    fmt::format("{}: rank {} has got nothing from rank {} for {} s: that, or one that it "
+                                "waits for, is silent",
+                                to_string(job_.call), wire_.rank(), queue.peer, job_.timeout_seconds));
+  return Status(Code::io,
+                fmt::format("{}: messages of rank {} have not been taken for {} s: a rank that they go to "
+                            "is silent",
+                            to_string(job_.call), wire_.rank(), job_.timeout_seconds));
 }
 
 void Transfers::tell() const {
@@ -324,7 +330,7 @@ Result<bool> Transfers::post_made(Queue& queue) {
     HOMZ_ASSIGN(const bool is_made, handling_->is_made(queue.outbox.front()));
     if (!is_made) break;
     HOMZ_TRY(channel_->send(queue.peer, queue.outbox.front()));
-    queue.outbox.pop_front();
+    queue.outbox.erase(queue.outbox.begin());
     something_done = true;
   }
   return something_done;

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <chrono>
-#include <deque>
 #include <memory>
 #include <vector>
 
@@ -66,7 +65,7 @@ class Transfers final : public Operation {
     int peer;
     std::vector<std::uint32_t> sends, receives;
     std::size_t next_send = 0, next_receive = 0;
-    std::deque<BlockPtr> outbox = {};  // messages that may still be in the making
+    std::vector<BlockPtr> outbox = {};  // a few messages that may still be in the making
   };
 
   void cut_into_pieces();

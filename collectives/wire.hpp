@@ -41,6 +41,7 @@ class Wire {
   // the one that failed.
   Status check(std::uint32_t call) const;
   // Of the earliest call that has failed: who waits for long in a call before it, waits in vain.
+  std::uint32_t failed_call() const { return whole_ != nullptr ? whole_->failed_call() : failed_call_; }
   const Status& failure() const { return whole_ != nullptr ? whole_->failure() : failure_; }
   // Moves messages on. Error: as of check().
   Status poll(std::uint32_t call);

@@ -1,6 +1,6 @@
 // Sums vectors over MPI ranks with compression, as a program of yours might do it.
 //
-//   mpirun -n 4 allreduce profile.json    a profile that homz-mpi-bench --tune profile.json has written
+//   mpirun -n 4 allreduce profile.json    a profile that homz-mpi-bench --tune=profile.json has written
 //
 //   mpirun -n 4 allreduce                 measures one itself first
 //

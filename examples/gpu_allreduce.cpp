@@ -162,7 +162,7 @@ int main(int argc, char** argv) {
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   const std::span words(argv + 1, static_cast<std::size_t>(argc - 1));
   const bool tunes = words.size() == 2 && std::string(words[0]) == "--tune";
-  const bool is_clear = tunes || words.size() == 1;
+  const bool is_clear = tunes || (words.size() == 1 && words[0][0] != '-');
   if (!is_clear && rank == 0) std::fprintf(stderr, "usage: gpu_allreduce [--tune] PROFILE\n");
   if (!is_clear || !take_own_gpu(rank)) {
     MPI_Finalize();

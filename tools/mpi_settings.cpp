@@ -1,6 +1,7 @@
 #include "tools/mpi_settings.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <filesystem>
@@ -41,6 +42,11 @@ Status check_output(const std::string& name, bool force) {
   };
   if (name.empty()) return Status(Code::invalid_argument, "the output's file name is empty; name a file");
   std::error_code error;
+  const fs::path parent = fs::path(name).parent_path();
+  const fs::path folder = parent.empty() ? fs::path(".") : parent;
+  if (!fs::is_directory(folder, error)) return refuse("the output's folder does not exist; make it first");
+  if (::access(folder.c_str(), W_OK | X_OK) != 0)
+    return refuse("the output's folder does not let this user write; name another one");
   if (fs::symlink_status(name, error).type() == fs::file_type::not_found) return Status();
   const fs::file_status there = fs::status(name, error);
   if (there.type() == fs::file_type::not_found)

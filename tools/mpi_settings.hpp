@@ -48,12 +48,10 @@ Result<std::vector<T>> parse_list(const std::string& text, Result<T> (*parse)(st
 // --algorithm and --scheme: lists, or "all"; programs leave out what cannot run. Errors name the option.
 inline constexpr const char* kAlgorithmsHelp =
     "auto, native, ring, recursive-doubling, rabenseifner, direct, binomial, bruck or two-level; a list, or "
-    "all "
-    "that can run here";
+    "all that can run here";
 inline constexpr const char* kSchemesHelp =
     "auto, plain, cprp2p, ccoll, hzccl, homcomp-ahead, homcomp-step or homcomp-fused; a list, or all that "
-    "can run "
-    "here";
+    "can run here";
 Result<std::vector<Algorithm>> parse_algorithms(const std::string& option, const std::string& text);
 Result<std::vector<Scheme>> parse_schemes(const std::string& option, const std::string& text);
 

@@ -41,9 +41,10 @@ struct Portable : simd::Portable {
 
   // Of each lane of `here` the one in front of it, `before` being in front of them all.
   static Vec behind(Vec before, Vec here) {
-    for (unsigned i = kLanes; i-- > 1;) here[i] = here[i - 1];
-    here[0] = before[kLanes - 1];
-    return here;
+    std::uint32_t lanes[2 * kLanes];
+    store(lanes, before);
+    store(lanes + kLanes, here);
+    return load(lanes + kLanes - 1);
   }
   static std::uint32_t first(Vec value) { return value[0]; }
   static Vec with_first(Vec value, std::uint32_t lane) {

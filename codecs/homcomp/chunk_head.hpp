@@ -1,8 +1,9 @@
-// Writes the head of a chunk, from the codes of its blocks. To be included in front of what is compiled for
-// one instruction set.
+// The head of a chunk: writes it from the codes of its blocks, and tells what they say. To be included in
+// front of what is compiled for one instruction set.
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstring>
 
@@ -69,5 +70,33 @@ inline std::byte* write_head(const Orders& orders, unsigned range, BlockCodes& o
   while ((at - to) % 4 != 0) *at++ = std::byte{0};
   return at;
 }
+
+// What a code says of its block, in fields that add up over those of a chunk: words, bytes of sparse
+// magnitudes, whether all is fill, whether it is no code.
+struct CodeSums {
+  static constexpr unsigned kMagnitudesAt = 16, kAllFillAt = 32, kNoCodeAt = 48;
+  std::uint64_t fields = 0;
+
+  unsigned words() const { return static_cast<std::uint16_t>(fields); }
+  unsigned magnitude_bytes() const { return static_cast<std::uint16_t>(fields >> kMagnitudesAt); }
+  bool any_all_fill() const { return static_cast<std::uint16_t>(fields >> kAllFillAt) != 0; }
+  bool any_no_code() const { return fields >> kNoCodeAt != 0; }
+};
+inline constexpr std::array<CodeSums, 256> kSumsOfCode = [] {
+  std::array<CodeSums, 256> all{};
+  for (unsigned i = 0; i < all.size(); ++i) {
+    const auto code = static_cast<std::uint8_t>(i);
+    std::uint64_t& fields = all[i].fields;
+    if (!is_code(code)) {
+      fields = std::uint64_t{1} << CodeSums::kNoCodeAt;
+      continue;
+    }
+    fields = words_of(code);
+    if (is_sparse(code))
+      fields |= static_cast<std::uint64_t>(std::popcount(i & 15)) << CodeSums::kMagnitudesAt;
+    if (code == kAllFill) fields |= std::uint64_t{1} << CodeSums::kAllFillAt;
+  }
+  return all;
+}();
 
 }  // namespace homz::homcomp

@@ -1,41 +1,13 @@
 // The front of a chunk: its orders, the codes of its blocks, and where its parts stand. Nothing is trusted.
 #pragma once
 
-#include <array>
 #include <cstring>
 
+#include "codecs/homcomp/chunk_head.hpp"
 #include "codecs/homcomp/sparse_reader.hpp"
 #include "core/memory.hpp"
 
 namespace homz::homcomp {
-
-// What a code says of its block, in fields that add up over those of a chunk: words, bytes of sparse
-// magnitudes, whether all is fill, whether it is no code.
-struct CodeSums {
-  static constexpr unsigned kMagnitudesAt = 16, kAllFillAt = 32, kNoCodeAt = 48;
-  std::uint64_t fields = 0;
-
-  unsigned words() const { return static_cast<std::uint16_t>(fields); }
-  unsigned magnitude_bytes() const { return static_cast<std::uint16_t>(fields >> kMagnitudesAt); }
-  bool any_all_fill() const { return static_cast<std::uint16_t>(fields >> kAllFillAt) != 0; }
-  bool any_no_code() const { return fields >> kNoCodeAt != 0; }
-};
-inline constexpr std::array<CodeSums, 256> kSumsOfCode = [] {
-  std::array<CodeSums, 256> all{};
-  for (unsigned i = 0; i < all.size(); ++i) {
-    const auto code = static_cast<std::uint8_t>(i);
-    std::uint64_t& fields = all[i].fields;
-    if (!is_code(code)) {
-      fields = std::uint64_t{1} << CodeSums::kNoCodeAt;
-      continue;
-    }
-    fields = words_of(code);
-    if (is_sparse(code))
-      fields |= static_cast<std::uint64_t>(std::popcount(i & 15)) << CodeSums::kMagnitudesAt;
-    if (code == kAllFill) fields |= std::uint64_t{1} << CodeSums::kAllFillAt;
-  }
-  return all;
-}();
 
 template <class V>
 class ChunkReader {

@@ -273,7 +273,7 @@ TEST(Choices, LookLessOftenWhereItLedToNothing) {
         const auto smooth = rank_data<float>(communicator.rank(), kValues);
         CallReport report;
         CollectiveOptions options;
-        options.abs_error = 1e-6;  // which noise has no room for
+        options.abs_error = 1e-7;  // which noise has no room for
         options.report = &report;
         const auto call = [&](const Values<float>& values) {
           const Status status =
@@ -298,6 +298,64 @@ TEST(Choices, LookLessOftenWhereItLedToNothing) {
         EXPECT_TRUE(has_compressed);
       },
       slow);
+}
+
+// What algorithm is asked for does not matter to one rank, nor to its audits.
+TEST(Reports, OfAuditsOfOneRank) {
+  auto communicator = Communicator::make(std::move(loopback(1)[0]), Profile::unmeasured());
+  ASSERT_TRUE(communicator.ok());
+  for (const Algorithm algorithm : kEveryAlgorithm) {
+    if (algorithm == Algorithm::native) continue;
+    CollectiveOptions options;
+    CallReport report;
+    options.abs_error = 1e-3;
+    options.algorithm = algorithm;
+    options.audit_every = 1;
+    options.report = &report;
+    Values<float> in(100, 1), out(100);
+    const Status status = communicator->allreduce(bytes_of(std::as_const(in)), bytes_of(out), Dtype::f32,
+                                                  ReduceOp::sum, options);
+    ASSERT_TRUE(status.ok()) << to_string(algorithm) << ": " << status.message();
+    EXPECT_EQ(report.audited_error, 0);
+    EXPECT_EQ(out, in);
+  }
+}
+
+// Streams cannot be added where values have too many quanta; they can be decoded.
+TEST(Choices, DecodesWhereStreamsCannotBeAdded) {
+  const Watchdog watchdog(100);
+  Profile slow = Profile::unmeasured();
+  slow.inside.seconds_per_byte = slow.between.seconds_per_byte = 1e-7;
+  on_ranks(
+      loopback(2),
+      [&](Communicator& communicator) {
+        CallReport report;
+        CollectiveOptions options;
+        options.abs_error = 2e-9;
+        options.report = &report;
+        Values<double> in(200000), sum(in.size());
+        for (std::size_t i = 0; i < in.size(); ++i) in[i] = std::sin(1e-4 * static_cast<double>(i));
+        const Status status = communicator.allreduce(bytes_of(std::as_const(in)), bytes_of(sum), Dtype::f64,
+                                                     ReduceOp::sum, options);
+        ASSERT_TRUE(status.ok()) << status.message();
+        EXPECT_EQ(report.scheme, Scheme::ccoll) << report.reason;
+        EXPECT_GT(report.ratio(), 1.5);
+        for (std::size_t i = 0; i < in.size(); ++i) ASSERT_LE(std::abs(sum[i] - 2 * in[i]), 2e-9);
+      },
+      slow);
+}
+
+// A rank's own values go as they come.
+TEST(Arguments, OwnCountsOfAlltoall) {
+  auto communicator = Communicator::make(std::move(loopback(1)[0]), Profile::unmeasured());
+  ASSERT_TRUE(communicator.ok());
+  const std::uint64_t sent[] = {50}, received[] = {100};
+  Values<float> in(50, 1), out(100);
+  const Status status =
+      communicator->alltoallv(bytes_of(std::as_const(in)), sent, bytes_of(out), received, Dtype::f32, {});
+  EXPECT_EQ(status.code(), Code::invalid_argument);
+  EXPECT_NE(status.message().find("sends itself 50 values and expects 100"), std::string::npos)
+      << status.message();
 }
 
 TEST(Reports, OfAudits) {

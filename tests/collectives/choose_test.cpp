@@ -236,6 +236,50 @@ TEST(Choices, ErrorsTellWhatThereIs) {
   has(refused(exact, compressed), "bound is 0");
 }
 
+// An agreement takes as long as our own algorithms do for short calls: what is in doubt is the rest only.
+TEST(Choices, TheTransportsOwnPaysForItsAgreement) {
+  Profile profile = profile_with(1e9, 1e-6);
+  profile.message_seconds = 2e-7;
+  Task task = task_of(64, 2);
+  task.has_native = true;
+  task.ranks_per_node = 2;
+  CollectiveOptions options = options_of(Algorithm::automatic, Scheme::plain);
+  const auto algorithm = [&](double seconds) {
+    profile.natives = {{Collective::allreduce, 2, {{{4, seconds}, {1 << 20, seconds}}}}};
+    return choose(task, options, profile, {})->candidate.algorithm;
+  };
+  ASSERT_NEAR(seconds_to_agree(task, profile), 1.4e-6, 1e-9);
+  EXPECT_EQ(algorithm(1e-6), Algorithm::recursive_doubling);  // 2.4 us with it, where our own takes 1.5
+  EXPECT_EQ(algorithm(1e-8), Algorithm::native);
+  options.trusts_ranks = true;
+  EXPECT_EQ(algorithm(1e-6), Algorithm::native);
+  options.trusts_ranks = false;
+  task.count = 1 << 18;  // 1 ms and more: the agreement is nothing, and our own must take half
+  EXPECT_EQ(algorithm(1.5e-3), Algorithm::native);
+  EXPECT_NE(algorithm(4e-3), Algorithm::native);
+}
+
+// There is one wherever something cannot run, and only there.
+TEST(Choices, ObjectionsAreThoseOfWhatCanRun) {
+  for (const Collective collective : kCollectives)
+    for (const ReduceOp op : {ReduceOp::sum, ReduceOp::average, ReduceOp::min, ReduceOp::prod})
+      for (const int ranks : {1, 2, 6, 8})
+        for (const unsigned kind : {0u, 1u, 2u, 4u, 8u, 16u, 31u})
+          for (const Algorithm algorithm : kAlgorithms)
+            for (const Scheme scheme : kSchemes) {
+              Task task = task_of(1000, ranks, collective);
+              if (reduces(collective)) task.op = op;
+              task.lossy = (kind & 1) == 0;
+              task.uneven = (kind & 2) != 0;
+              task.has_native = (kind & 4) != 0;
+              task.on_device = (kind & 8) != 0;
+              task.ranks_per_node = (kind & 16) != 0 ? 2 : 1;
+              EXPECT_EQ(objection_to(algorithm, scheme, task).why.empty(), can_run(algorithm, scheme, task))
+                  << to_string(collective) << ", " << to_string(task.op) << ", " << to_string(algorithm)
+                  << ", " << to_string(scheme) << ", " << ranks << " ranks, kind " << kind;
+            }
+}
+
 // The reason, and what to take instead.
 TEST(Choices, ErrorsTellWhy) {
   const auto refused = [](Task task, Algorithm algorithm, Scheme scheme,

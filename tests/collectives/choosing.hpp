@@ -5,19 +5,15 @@
 
 #include "collectives/choose.hpp"
 #include "collectives/cost.hpp"
+#include "collectives/refusal.hpp"
 
 namespace homz::test {
 
 inline constexpr Collective kCollectives[] = {
     Collective::allreduce, Collective::reduce_scatter, Collective::reduce, Collective::allgather,
     Collective::bcast,     Collective::scatter,        Collective::gather, Collective::alltoall};
-inline constexpr Algorithm kAlgorithms[] = {
-    Algorithm::native,       Algorithm::ring,     Algorithm::recursive_doubling,
-    Algorithm::rabenseifner, Algorithm::direct,   Algorithm::binomial,
-    Algorithm::bruck,        Algorithm::two_level};
-inline constexpr Scheme kSchemes[] = {Scheme::plain,        Scheme::cprp2p,        Scheme::ccoll,
-                                      Scheme::hzccl,        Scheme::homcomp_ahead, Scheme::homcomp_step,
-                                      Scheme::homcomp_fused};
+inline constexpr auto& kAlgorithms = kEveryAlgorithm;
+inline constexpr auto& kSchemes = kEveryScheme;
 
 inline Curve line(double bytes_per_second) {
   return {{{16384, 16384 / bytes_per_second}, {1 << 22, (1 << 22) / bytes_per_second}}};

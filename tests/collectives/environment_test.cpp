@@ -83,11 +83,6 @@ TEST_F(Environment, IsToldOnceByPlans) {
   });
 }
 
-TEST_F(Environment, AutoIsAsIfNotSet) {
-  for (const char* const name : {"HOMZ_ALGORITHM", "HOMZ_SCHEME", "HOMZ_CODEC"}) setenv(name, "auto", 1);
-  EXPECT_EQ(report_of(sum).reason.find("HOMZ"), std::string::npos);
-}
-
 TEST_F(Environment, WithoutMeaning) {
   for (const char* const name : {"HOMZ_ALGORITHM", "HOMZ_SCHEME", "HOMZ_CODEC"}) {
     setenv(name, "nonsense", 1);

@@ -1,5 +1,6 @@
 // The same bits on all ranks, for every codec, scheme and algorithm; and homomorphic sums have the same bits
 // for any algorithm, piece, number of threads and order of ranks.
+#include <algorithm>
 #include <cstring>
 
 #include "codecs/builtin.hpp"

@@ -2,6 +2,7 @@
 #include "collectives/profile.hpp"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -104,7 +105,7 @@ TEST(Profiles, ErrorsNameTheKey) {
 }
 
 std::string written(const std::string& name, const std::string& text) {
-  const std::string path = testing::TempDir() + name;
+  const std::string path = testing::TempDir() + std::to_string(getpid()) + name;
   std::ofstream(path) << text;
   return path;
 }

@@ -2,6 +2,7 @@
 // says what is wrong. Numbers D4 to D13 are those of the list of faults that this project keeps.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>

@@ -77,13 +77,14 @@ std::optional<Sample> read_floats(hid_t file, const std::string& path) {
 std::vector<Sample> floats_of(const fs::path& path) {
   const Handle file(H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose);
   std::vector<std::string> names;
-  H5Ovisit(
+  // The structure that is filled has another name from HDF5 1.12 on.
+  H5Ovisit2(
       file, H5_INDEX_NAME, H5_ITER_INC,
-      [](hid_t, const char* name, const H5O_info_t* info, void* found) -> herr_t {
+      [](hid_t, const char* name, const auto* info, void* found) -> herr_t {
         if (info->type == H5O_TYPE_DATASET) static_cast<std::vector<std::string>*>(found)->emplace_back(name);
         return 0;
       },
-      &names);
+      &names, H5O_INFO_BASIC);
   std::vector<Sample> samples;
   for (const std::string& name : names)
     if (auto sample = read_floats(file, name)) samples.push_back(std::move(*sample));

@@ -1,8 +1,10 @@
 // Collectives on the transport over MPI: all of them by all algorithms and schemes on small counts, calls
 // that differ between ranks, communicators of a part of the ranks, calls under way, plans.
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <limits>
+#include <thread>
 
 #include "collectives/choose.hpp"
 #include "core/checksum.hpp"
@@ -147,6 +149,28 @@ void ranks_of_two_minds_about_the_root_hear_of_it() {
   }
 }
 
+// The late one finds messages of ranks that have given up. Whatever the algorithm, MPI's own not among them.
+void ranks_that_come_late_hear_of_it() {
+  if (ranks < 2) return;
+  Communicator communicator = make_communicator();
+  const bool is_late = own_rank == ranks - 1;
+  if (is_late) std::this_thread::sleep_for(std::chrono::milliseconds(700));
+  std::vector<float> one(1, 1), sum(1);
+  CollectiveOptions options;
+  options.timeout_seconds = is_late ? 100 : 0.2;
+  const auto call = [&] {
+    return communicator.allreduce(bytes_of(std::as_const(one)), bytes_of(sum), Dtype::f32, ReduceOp::sum,
+                                  options);
+  };
+  const Status status = call();
+  expect(status.code() == Code::io, "a timeout is no error: " + status.message());
+  expect(status.message().find("silent") != std::string::npos, "who is silent: " + status.message());
+  expect_ok(communicator.renew(), "renew after a timeout");
+  options.timeout_seconds = 100;
+  expect_ok(call(), "a call after a timeout and renew()");
+  expect(sum[0] == static_cast<float>(ranks), "its sum");
+}
+
 void subcommunicators_work() {
   MPI_Comm half = MPI_COMM_NULL;
   MPI_Comm_split(MPI_COMM_WORLD, own_rank % 2, -own_rank, &half);
@@ -233,6 +257,7 @@ void collective_tests() {
   long_vectors();
   ranks_that_disagree_all_hear_of_it();
   ranks_of_two_minds_about_the_root_hear_of_it();
+  ranks_that_come_late_hear_of_it();
   subcommunicators_work();
   several_calls_go_on_at_once();
   plans_are_used_again();

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Installs a build beside, builds examples/ with it and runs every program:
-python3 package_test.py CMAKE BUILD SOURCE [--launcher "mpirun -n"] [--gpu] CMAKE_ARGUMENT..."""
+python3 package_test.py CMAKE BUILD SOURCE [--mpi] [--launcher "mpirun -n"] [--gpu] CMAKE_ARGUMENT..."""
 import argparse
 import os
 import re
@@ -13,7 +13,8 @@ from pathlib import Path
 parser = argparse.ArgumentParser()
 for name in ("cmake", "build", "source"):
     parser.add_argument(name, type=Path)
-parser.add_argument("--launcher", default="")  # none: no MPI
+parser.add_argument("--mpi", action="store_true")  # the build has it
+parser.add_argument("--launcher", default="")      # none: nothing is run with it
 parser.add_argument("--gpu", action="store_true")
 given, configuration = parser.parse_known_args()
 LAUNCHER = given.launcher.split()
@@ -69,9 +70,9 @@ class Examples(unittest.TestCase):
             self.assertLessEqual(self.number(kind + r": largest error ([0-9.e-]+), bound 0.001", said), 1e-3)
 
     def test_allreduce(self):
+        self.assertEqual((self.made / "allreduce").exists(), given.mpi)
         if not LAUNCHER:
-            self.assertFalse((self.made / "allreduce").exists())
-            self.skipTest("no MPI")
+            self.skipTest("no MPI, or no mpiexec")
         profile = given.source / "docs/profile_example.json"
         for ranks, arguments in ((2, ()), (3, (profile,))):  # without a profile it measures
             said = self.example("allreduce", *arguments, ranks=ranks)
@@ -81,15 +82,15 @@ class Examples(unittest.TestCase):
 
     def test_allreduce_without_its_profile(self):
         if not LAUNCHER:
-            self.skipTest("no MPI")
+            self.skipTest("no MPI, or no mpiexec")
         done = run(*LAUNCHER, 2, self.made / "allreduce", "no_profile.json")
         self.assertNotEqual(done.returncode, 0)
         self.assertIn("no_profile.json: cannot be read", done.stderr)
 
     def test_gpu_allreduce(self):
+        self.assertEqual((self.made / "gpu_allreduce").exists(), given.gpu and given.mpi)
         if not given.gpu or not LAUNCHER:
-            self.assertFalse((self.made / "gpu_allreduce").exists())
-            self.skipTest("no MPI, or neither CUDA nor NCCL")
+            self.skipTest("no MPI, no mpiexec, or neither CUDA nor NCCL")
         profile = self.made / "gpu.json"
         hidden = dict(os.environ, CUDA_VISIBLE_DEVICES="")
         said = self.example("gpu_allreduce", "--tune", profile, ranks=2, expect=NO_GPU, env=hidden)

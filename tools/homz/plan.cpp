@@ -180,27 +180,13 @@ void print_as_text(bool asks, const std::vector<Candidate>& all, const Decision&
   print(asks ? "The ranks look at their data and agree first.\n" : "The ranks do not look at their data.\n");
 }
 
-// Why the transport's own is taken where one of homz's takes less (Leaders of collectives/choose.cpp).
-std::string why_native(const Task& task, const Decision& decision, const std::vector<Candidate>& all) {
-  const auto own = std::ranges::find_if(all, [](const Candidate& each) {
-    return each.scheme == Scheme::plain && each.algorithm != Algorithm::native;
-  });
-  const Candidate& chosen = decision.candidate;
-  if (chosen.algorithm != Algorithm::native || own == all.end() || own->seconds >= chosen.seconds) return {};
-  const Unit time = unit_for(kTimes, {*own}, &Candidate::seconds);
-  return fmt::format(
-      "; {} without compression would take {:.3g} {}, but homz's own must gain {} on the transport's",
-      to_string(own->algorithm), own->seconds / time.size, time.name,
-      task.ranks_per_node >= task.ranks ? "half inside a node" : "a tenth");
-}
-
 Result<Exit> run(const Arguments& given) {
   HOMZ_ASSIGN(const Plan plan, understand(given));
   const bool asks = worth_asking(plan.task, plan.options, plan.profile);
   const Ratios known = asks ? plan.ratios : Ratios();
   HOMZ_ASSIGN(Decision decision, choose(plan.task, plan.options, plan.profile, known));
   const std::vector<Candidate> all = candidates(plan.task, plan.options, plan.profile, plan.ratios);
-  decision.reason += why_native(plan.task, decision, all) + plan.ignored;
+  decision.reason += plan.ignored;
   if (given.json)
     print_as_json(plan, asks, all, decision);
   else

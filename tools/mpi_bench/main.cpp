@@ -112,7 +112,7 @@ int main(int argc, char** argv) {
     MPI_Finalize();
     return usage->status;
   }
-  const auto status = run(settings, rank);
+  const auto status = homz::no_throw([&] { return run(settings, rank); });
   const int exit_status = status.ok() ? *status : tell(status.status(), rank);
   MPI_Finalize();
   return exit_status;

@@ -10,7 +10,7 @@ namespace {
 constexpr const char* kExamples = R"(Examples:
   mpirun -n 4 homz-mpi-bench allreduce --size 8MiB --data smooth --rel 1e-3
   mpirun -n 4 homz-mpi-bench allreduce --size 4:64MiB --data walk --rel 1e-3 --scheme hzccl,homcomp-fused --algorithm ring --json
-  mpirun -n 4 homz-mpi-bench --tune profile.json
+  mpirun -n 4 homz-mpi-bench --tune=profile.json
 
 Sizes are of values before compression: of a rank's vector (allreduce, reduce, bcast), or of all ranks' data
 together (other collectives), then rounded up to the same whole values on every rank; algbw and busbw are
@@ -48,7 +48,9 @@ std::optional<Usage> parse(int argc, char** argv, Settings& settings) {
   app.add_option("--pause", settings.pause_seconds,
                  "seconds of rest before each call, in which the token buckets of emulated links fill");
   app.add_option("--profile", settings.profile, "file of homz tune, or of --tune");
-  app.add_option("--tune", settings.tune, "measure this machine, write the profile to this file, and end");
+  app.add_option("--tune", settings.tune,
+                 "measure this machine, write the profile to this file, and end; with =, since mpirun has a "
+                 "--tune, too");
   app.add_flag("--force", settings.force, "replace a profile that exists");
   app.add_flag("--json", settings.json, "print JSON");
   return usage_of(app, argc, argv, [&] { return understand(texts, settings); });
