@@ -44,9 +44,7 @@ class Bench {
     compression.field = *Field::make(Dtype::f32, std::vector<std::uint64_t>{count_});
     compression.requested = bound;
     compression.abs_error = must(resolve_over(compression.field, part(0), bound, std::nullopt, host()));
-    // The one that the encoder would take for all of them together.
-    const float step = homcomp::choose_step<float>(compression.abs_error, true, data_.bytes(), std::nullopt);
-    compression.choice = must(registry().choose(fmt::format("{}step={}", codec_, double{step})));
+    compression.choice = must(registry().choose(with_step(compression.abs_error)));
     compression.always_coded = true;
     std::vector<Compressed> streams;
     std::vector<OpenStream> operands;
@@ -63,6 +61,14 @@ class Bench {
 
  private:
   using Work = std::function<void()>;
+
+  // If none is given, the one that the encoder would take for all operands together.
+  std::string with_step(double abs_error) const {
+    if (codec_.find("step=") != std::string::npos) return codec_;
+    const float step = homcomp::choose_step<float>(abs_error, true, data_.bytes(), std::nullopt);
+    return fmt::format("{}{}step={}", codec_, codec_.find(':') == std::string::npos ? ":" : ",",
+                       double{step});
+  }
 
   ConstBytes part(unsigned i) const { return data_.bytes().subspan(4 * count_ * i, 4 * count_); }
 
@@ -137,7 +143,7 @@ int run(int argc, char** argv) {
   fmt::print(
       "| data | bound | ratio | a + b GB/s | decode, add, encode GB/s | times faster | sum of 8 GB/s | "
       "seven sums of two GB/s | times faster |\n|---|---|---:|---:|---:|---:|---:|---:|---:|\n");
-  Bench bench(count, repeats, codec + (codec.find(':') == std::string::npos ? ":" : ","));
+  Bench bench(count, repeats, codec);
   for (const Synthetic kind : {Synthetic::normal, Synthetic::walk, Synthetic::smooth})
     for (const ErrorBound& bound :
          {ErrorBound{BoundMode::absolute, 1e-4}, ErrorBound{BoundMode::relative, 1e-3},
