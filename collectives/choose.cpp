@@ -348,7 +348,7 @@ Result<Decision> choose(const Task& task, const CollectiveOptions& options, cons
 double seconds_to_agree(const Task& task, const Profile& profile) {
   const bool is_one_node = task.ranks_per_node >= task.ranks;
   const LinkProfile& link = is_one_node ? profile.inside : profile.between;
-  return ceil_log2(task.ranks) * (link.latency + 2 * profile.message_seconds);
+  return profile.call_seconds + ceil_log2(task.ranks) * (link.latency + 2 * profile.message_seconds);
 }
 
 bool worth_asking(const Task& task, const CollectiveOptions& options, const Profile& profile) {

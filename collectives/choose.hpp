@@ -65,7 +65,7 @@ Result<Decision> choose(const Task& task, const CollectiveOptions& options, cons
 // of what a ratio of 8 would gain. Always, where the options ask for compression.
 bool worth_asking(const Task& task, const CollectiveOptions& options, const Profile& profile);
 
-// Expected seconds of the agreement: log2 N rounds of records.
+// Expected seconds of the agreement: log2 N rounds of records, and what a call takes before its messages.
 double seconds_to_agree(const Task& task, const Profile& profile);
 
 // What an algorithm can do: for tables, tests and error texts.
