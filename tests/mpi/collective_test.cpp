@@ -163,8 +163,11 @@ void ranks_that_come_late_hear_of_it() {
                                   options);
   };
   const Status status = call();
-  expect(status.code() == Code::io, "a timeout is no error: " + status.message());
-  expect(status.message().find("silent") != std::string::npos, "who is silent: " + status.message());
+  const bool is_done = is_late && status.ok();  // with all that the others have sent before they gave up
+  expect(is_done || status.code() == Code::io, "a timeout is no error: " + status.message());
+  expect(is_done || status.message().find("silent") != std::string::npos,
+         "who is silent: " + status.message());
+  expect(!call().ok(), "a call after a timeout");
   expect_ok(communicator.renew(), "renew after a timeout");
   options.timeout_seconds = 100;
   expect_ok(call(), "a call after a timeout and renew()");
