@@ -154,7 +154,7 @@ void ranks_that_come_late_hear_of_it() {
   if (ranks < 2) return;
   Communicator communicator = make_communicator();
   const bool is_late = own_rank == ranks - 1;
-  if (is_late) std::this_thread::sleep_for(std::chrono::milliseconds(700));
+  if (is_late) std::this_thread::sleep_for(std::chrono::milliseconds(1500));
   std::vector<float> one(1, 1), sum(1);
   CollectiveOptions options;
   options.timeout_seconds = is_late ? 100 : 0.2;
