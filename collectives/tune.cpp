@@ -1,7 +1,10 @@
 #include "collectives/tune.hpp"
 
+#include <fmt/format.h>
+
 #include "collectives/communicator.hpp"
 #include "collectives/cost.hpp"
+#include "collectives/exchange.hpp"
 #include "collectives/tune_party.hpp"
 #include "core/fp_environment.hpp"
 
@@ -150,7 +153,13 @@ Result<Profile> tune(Transport& transport, const TuneOptions& options) {
     Profile profile = Profile::unmeasured();
     profile.machine = options.machine;
     HOMZ_TRY(party.barrier());
-    HOMZ_TRY(enter([&] { return tune_host(options, profile); }));
+    // Who fails alone tells the others, who would wait.
+    HOMZ_TRY(agree(*own, enter([&]() -> Status {
+      if (!(options.seconds_each >= 0))
+        return Status(Code::invalid_argument,
+                      fmt::format("{} s for each number: give 0 or more", options.seconds_each));
+      return tune_host(options, profile);
+    })));
     HOMZ_TRY(take_slowest(party, profile));
     HOMZ_TRY(tune_links(transport, options, profile));
     HOMZ_TRY(tune_calls(transport, options, profile));

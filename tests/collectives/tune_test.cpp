@@ -28,6 +28,29 @@ void expect_meaning(const Curve& curve, std::size_t points) {
   }
 }
 
+// The others do not wait for it.
+TEST(Tuning, WrongOptionsOfOneRankAreTheErrorOfAll) {
+  for (const bool of_codecs : {true, false}) {
+    auto transports = loopback(3);
+    std::vector<std::thread> ranks;
+    std::vector<Status> told(3);
+    for (std::size_t r = 0; r < 3; ++r)
+      ranks.emplace_back([&, r] {
+        TuneOptions options = quick();
+        if (r == 1 && of_codecs) options.codecs = {"nope"};
+        if (r == 1 && !of_codecs) options.seconds_each = -1;
+        told[r] = tune(*transports[r], options).status();
+      });
+    for (std::thread& rank : ranks) rank.join();
+    for (const Status& status : told) {
+      EXPECT_EQ(status.code(), told[1].code());
+      EXPECT_FALSE(status.ok());
+      EXPECT_NE(status.message().find("rank 1: "), std::string::npos) << status.message();
+      EXPECT_NE(status.message().find(of_codecs ? "nope" : "-1 s"), std::string::npos) << status.message();
+    }
+  }
+}
+
 TEST(Tuning, OfAProcessor) {
   TuneOptions options = quick();
   options.codecs = {"homcomp", "cuszp2:mode=plain", "zstd"};
