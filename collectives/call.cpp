@@ -168,14 +168,13 @@ Status check(const Call& call, Place place) {
   const std::uint64_t size = size_of(call.dtype);
   const Extents wanted = expected(call, place);
   if (call.in.size() % size != 0 || call.out.size() % size != 0)
-    return Status(
-        Code::invalid_argument,
-        fmt::format("{}: buffers of {} and {} bytes, where a value of {} has {}", to_string(call.collective),
-                    call.in.size(), call.out.size(), to_string(call.dtype), size));
+    return Status(Code::invalid_argument,
+                  fmt::format("{}: buffers of {} and {} bytes, where a value of {} has {}", name_of(call),
+                              call.in.size(), call.out.size(), to_string(call.dtype), size));
   for (const ConstBytes buffer : {call.in, ConstBytes(call.out)})
     if (buffer.data() == nullptr && !buffer.empty())
-      return Status(Code::invalid_argument, fmt::format("{}: a buffer of {} bytes at no address",
-                                                        to_string(call.collective), buffer.size()));
+      return Status(Code::invalid_argument,
+                    fmt::format("{}: a buffer of {} bytes at no address", name_of(call), buffer.size()));
   if (call.in.size() != wanted.in || call.out.size() != wanted.out)
     return Status(Code::invalid_argument,
                   fmt::format("{} of {}: buffers of {} and {} bytes, {} and {} are needed", name_of(call),

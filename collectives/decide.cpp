@@ -196,7 +196,7 @@ void remember(Office& office, const Running& run) {
 }
 
 // Where streams cannot be added within the bound, they may still be decoded, if that pays.
-bool decodes_instead(Office& office, Running& run, const Decision& plain) {
+bool decodes_instead(Office& office, Running& run, const Decision& plain, const Status& why) {
   CollectiveOptions options = run.call.options;
   options.scheme = Scheme::ccoll;
   Result<Decision> decoding = choose(run.task, options, office.profile, ratios_of(run));
@@ -204,6 +204,7 @@ bool decodes_instead(Office& office, Running& run, const Decision& plain) {
   const auto spending = spend(bounded(run, decoding->candidate), run.all);
   if (!spending.ok()) return false;
   run.decision = std::move(*decoding);
+  run.decision.reason = "by ccoll: " + why.message();
   run.spending = *spending;
   return true;
 }
@@ -218,7 +219,8 @@ Status choose_within_bound(Office& office, Running& run) {
   }
   HOMZ_ASSIGN(Decision plain, choose_plain(run, office.profile));
   const bool is_open = run.call.options.scheme == Scheme::automatic && !run.call.fixed;
-  if (is_open && is_homomorphic(run.decision.candidate.scheme) && decodes_instead(office, run, plain))
+  if (is_open && is_homomorphic(run.decision.candidate.scheme) &&
+      decodes_instead(office, run, plain, spending.status()))
     return Status();
   run.decision = std::move(plain);
   run.decision.reason = "uncompressed: " + spending.status().message();

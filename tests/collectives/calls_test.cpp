@@ -258,11 +258,16 @@ TEST(Reports, OfNoValues) {
     });
 }
 
+// On which compression pays.
+Profile slow_links() {
+  Profile slow = Profile::unmeasured();
+  slow.inside.seconds_per_byte = slow.between.seconds_per_byte = 1e-7;
+  return slow;
+}
+
 // Looking costs messages; what led to nothing is not done again and again.
 TEST(Choices, LookLessOftenWhereItLedToNothing) {
   const Watchdog watchdog(100);
-  Profile slow = Profile::unmeasured();
-  slow.inside.seconds_per_byte = slow.between.seconds_per_byte = 1e-7;
   on_ranks(
       loopback(2),
       [&](Communicator& communicator) {
@@ -297,7 +302,7 @@ TEST(Choices, LookLessOftenWhereItLedToNothing) {
         }
         EXPECT_TRUE(has_compressed);
       },
-      slow);
+      slow_links());
 }
 
 // What algorithm is asked for does not matter to one rank, nor to its audits.
@@ -324,8 +329,6 @@ TEST(Reports, OfAuditsOfOneRank) {
 // Streams cannot be added where values have too many quanta; they can be decoded.
 TEST(Choices, DecodesWhereStreamsCannotBeAdded) {
   const Watchdog watchdog(100);
-  Profile slow = Profile::unmeasured();
-  slow.inside.seconds_per_byte = slow.between.seconds_per_byte = 1e-7;
   on_ranks(
       loopback(2),
       [&](Communicator& communicator) {
@@ -339,10 +342,11 @@ TEST(Choices, DecodesWhereStreamsCannotBeAdded) {
                                                      ReduceOp::sum, options);
         ASSERT_TRUE(status.ok()) << status.message();
         EXPECT_EQ(report.scheme, Scheme::ccoll) << report.reason;
+        EXPECT_EQ(report.reason.find("by ccoll: with a bound of 2e-09 "), 0u) << report.reason;
         EXPECT_GT(report.ratio(), 1.5);
         for (std::size_t i = 0; i < in.size(); ++i) ASSERT_LE(std::abs(sum[i] - 2 * in[i]), 2e-9);
       },
-      slow);
+      slow_links());
 }
 
 // A rank's own values go as they come.
