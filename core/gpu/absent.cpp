@@ -1,5 +1,6 @@
 // What a build without CUDA has in place of this folder's .cu files: refusals that name the remedy.
 #include "core/gpu/gpu.hpp"
+#include "core/gpu/region.hpp"
 #include "core/gpu/stream.hpp"
 #include "core/gpu/value_range.hpp"
 
@@ -40,6 +41,10 @@ Result<Memory> Memory::on_device(std::uint64_t) {
   return ready();
 }
 Result<Memory> Memory::pinned(std::uint64_t) {
+  return ready();
+}
+void Mapping::Release::operator()(std::byte*) const noexcept {}
+Result<Mapping> Mapping::make(Bytes) {
   return ready();
 }
 void Stream::Destroy::operator()(CUstream_st*) const noexcept {}
@@ -113,6 +118,10 @@ Status enqueue_value_range(const Field&, ConstBytes, std::optional<std::uint64_t
   return ready();
 }
 Result<ValueRange> value_range(const Field&, ConstBytes, std::optional<std::uint64_t>, Exec) {
+  return ready();
+}
+
+Status copy_region(const Region&, const Field&, ConstBytes, Bytes, Exec) {
   return ready();
 }
 

@@ -105,6 +105,30 @@ Result<Memory> Memory::pinned(std::uint64_t bytes) {
   return make(bytes, true);
 }
 
+void Mapping::Release::operator()(std::byte* memory) const noexcept {
+  cudaHostUnregister(memory);
+}
+
+Result<Mapping> Mapping::make(Bytes memory) {
+  if (memory.empty()) return Mapping();
+  Mapping mapping;
+  HOMZ_ASSIGN(const Residence first, residence(&memory.front()));
+  HOMZ_ASSIGN(const Residence last, residence(&memory.back()));
+  if (!first.is_reached || !last.is_reached) {
+    const cudaError_t error = cudaHostRegister(memory.data(), memory.size(), cudaHostRegisterMapped);
+    if (error != cudaSuccess) {
+      cudaGetLastError();
+      return Status(Code::out_of_memory, "pinning " + std::to_string(memory.size()) +
+                                             " bytes of the host's memory: " + cudaGetErrorString(error));
+    }
+    mapping.pinned_.reset(memory.data());
+  }
+  cudaPointerAttributes attributes{};
+  HOMZ_TRY(status_of(cudaPointerGetAttributes(&attributes, memory.data()), "asking where memory is mapped"));
+  mapping.bytes_ = {static_cast<std::byte*>(attributes.devicePointer), memory.size()};
+  return Result<Mapping>(std::move(mapping));
+}
+
 void Stream::Destroy::operator()(CUstream_st* stream) const noexcept {
   cudaStreamDestroy(stream);
 }

@@ -69,6 +69,23 @@ class Memory {
   std::uint64_t size_ = 0;
 };
 
+// Memory of the host whose pages stay in place while this lives, so that kernels reach it across the bus.
+class Mapping {
+ public:
+  Mapping() = default;
+  // Memory that is pinned already is taken as it is. Error: out_of_memory, where pages cannot be pinned.
+  static Result<Mapping> make(Bytes memory);
+
+  Bytes bytes() const noexcept { return bytes_; }  // as kernels see it
+
+ private:
+  struct Release {
+    void operator()(std::byte* memory) const noexcept;
+  };
+  std::unique_ptr<std::byte, Release> pinned_;  // as the host sees it
+  Bytes bytes_;
+};
+
 // A stream that does not wait for the default stream.
 class Stream {
  public:

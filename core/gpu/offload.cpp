@@ -1,83 +1,80 @@
 #include "core/gpu/offload.hpp"
 
-#include <algorithm>
-#include <cstring>
-#include <span>
-#include <vector>
+#include <fmt/format.h>
 
+#include <algorithm>
+#include <span>
+
+#include "core/gpu/ferry.hpp"
 #include "core/gpu/gpu.hpp"
-#include "core/threads.hpp"
+#include "core/gpu/region.hpp"
 
 namespace homz::gpu {
 namespace {
 
-// Copies between the host's pageable memory and the GPU by way of pinned pieces, each with a thread of its
-// own: while the GPU copies some, the host fills or empties others. One thread copies slower than the bus.
-class Ferry {
+constexpr unsigned kCopiers = 4;
+constexpr std::uint64_t kSpare =
+    256 << 20;  // bytes of the GPU's memory for what is not ours: kernels, and others
+constexpr const char* kRemedy = "work on the host, or compress the field in slabs, a stream each";
+
+// Seats take memory that is only read along with what is written.
+Bytes seatable(ConstBytes memory) {
+  return {const_cast<std::byte*>(memory.data()), memory.size()};
+}
+
+Status reserve(Memory* memory, std::uint64_t bytes) {
+  if (memory->bytes().data() != nullptr && memory->size() >= bytes) return Status();
+  *memory = Memory();
+  HOMZ_ASSIGN(*memory, Memory::on_device(bytes));
+  return Status();
+}
+
+// A buffer of the host as kernels have it: a copy in the GPU's memory; or, if there is no room for one, the
+// buffer itself, which they reach across the bus. So transfer and work are one pass, and nothing is cut: a
+// stream is made and read by kernels that see all of it.
+class Seat {
  public:
-  // For copies of at most `largest` bytes.
-  static Result<Ferry> make(std::uint64_t largest) {
-    Ferry ferry;
-    ferry.piece_ = std::clamp<std::uint64_t>(largest / kBerths, 1 << 20, 4 << 20);
-    const std::uint64_t berths = std::clamp<std::uint64_t>(ferry.pieces(largest), 1, kBerths);
-    for (std::uint64_t i = 0; i < berths; ++i) {
-      Berth berth;
-      HOMZ_ASSIGN(berth.memory, Memory::pinned(ferry.piece_));
-      HOMZ_ASSIGN(berth.stream, Stream::make());
-      ferry.berths_.push_back(std::move(berth));
+  // `kept` becomes the copy's memory.
+  static Result<Seat> make(Bytes host, Memory* kept, std::uint64_t* room) {
+    Seat seat;
+    seat.host_ = host;
+    const Status reserved = host.size() <= *room ? reserve(kept, host.size()) : no_room(host, *room);
+    if (reserved.ok()) {
+      *room -= host.size();
+      seat.is_copy_ = true;
+      seat.there_ = kept->bytes().first(host.size());
+      return Result<Seat>(std::move(seat));
     }
-    return Result<Ferry>(std::move(ferry));
+    if (reserved.code() != Code::out_of_memory) return reserved;
+    *kept = Memory();
+    auto mapping = Mapping::make(host);
+    if (!mapping.ok())
+      return Status(mapping.status().code(),
+                    fmt::format("{}, and the host's cannot be reached ({}): {}", reserved.message(),
+                                mapping.status().message(), kRemedy));
+    seat.mapping_ = std::move(*mapping);
+    seat.there_ = seat.mapping_.bytes();
+    return Result<Seat>(std::move(seat));
   }
 
-  Status to_gpu(ConstBytes from, Bytes to) {
-    HOMZ_TRY(for_pieces(from.size(), [&](Berth& berth, std::uint64_t first, std::uint64_t size) -> Status {
-      HOMZ_TRY(wait(berth.stream.get()));
-      std::memcpy(berth.memory.bytes().data(), from.data() + first, size);
-      return copy(ConstBytes(berth.memory.bytes()).first(size), to.subspan(first, size), berth.stream.get());
-    }));
-    for (const Berth& berth : berths_) HOMZ_TRY(wait(berth.stream.get()));
-    return Status();
-  }
-
-  Status to_host(ConstBytes from, Bytes to) {
-    return for_pieces(from.size(), [&](Berth& berth, std::uint64_t first, std::uint64_t size) -> Status {
-      HOMZ_TRY(copy(from.subspan(first, size), berth.memory.bytes(), berth.stream.get()));
-      HOMZ_TRY(wait(berth.stream.get()));
-      std::memcpy(to.data() + first, berth.memory.bytes().data(), size);
-      return Status();
-    });
+  Bytes there() const { return there_; }
+  std::uint64_t copied() const { return is_copy_ ? host_.size() : 0; }
+  Status to_gpu(Ferry& ferry) const { return is_copy_ ? ferry.to_gpu(host_, there_) : Status(); }
+  Status to_host(Ferry& ferry, std::uint64_t bytes) const {
+    return is_copy_ ? ferry.to_host(ConstBytes(there_).first(bytes), host_) : Status();
   }
 
  private:
-  static constexpr std::uint64_t kBerths = 4;
-  struct Berth {
-    Memory memory;
-    Stream stream;
-  };
-
-  std::uint64_t pieces(std::uint64_t bytes) const { return (bytes + piece_ - 1) / piece_; }
-  template <class F>
-  Status for_pieces(std::uint64_t bytes, F&& f) {
-    return try_parallel_for_workers(
-        pieces(bytes), static_cast<unsigned>(berths_.size()), [&](std::uint64_t i, std::uint64_t worker) {
-          return f(berths_[worker], i * piece_, std::min(piece_, bytes - i * piece_));
-        });
+  static Status no_room(ConstBytes host, std::uint64_t room) {
+    return Status(
+        Code::out_of_memory,
+        fmt::format("{} bytes do not fit in what is left of the GPU's memory, {} bytes", host.size(), room));
   }
 
-  std::uint64_t piece_ = 0;
-  std::vector<Berth> berths_;
+  Bytes host_, there_;
+  Mapping mapping_;
+  bool is_copy_ = false;
 };
-
-// One stream is made and read by kernels that see all of it. What does not fit is not cut: the parts would be
-// streams of their own, which the caller can make.
-Status check_room(std::uint64_t bytes) {
-  HOMZ_ASSIGN(const std::uint64_t free, free_memory());
-  if (bytes <= free) return Status();
-  return Status(Code::out_of_memory,
-                "values, stream and scratch together take " + std::to_string(bytes) +
-                    " bytes of the GPU's memory, of which " + std::to_string(free) +
-                    " are free: work on the host, or compress the field in slabs, a stream each");
-}
 
 template <class T>
 Result<T> fetch(const Memory& memory, CUstream_st* stream) {
@@ -87,61 +84,169 @@ Result<T> fetch(const Memory& memory, CUstream_st* stream) {
   return value;
 }
 
-Result<Compressed> offload_compression(const Compression& compression, ConstBytes data) {
-  HOMZ_TRY(ready());
-  HOMZ_ASSIGN(const Stream stream, Stream::make());
-  const Exec exec = device(stream.get());
-  HOMZ_ASSIGN(const StreamFootprint needs, footprint(compression, exec));
-  HOMZ_TRY(check_room(data.size() + needs.stream_bytes + needs.scratch_bytes));
-  HOMZ_ASSIGN(Ferry ferry, Ferry::make(data.size()));
-  HOMZ_ASSIGN(Memory there, Memory::on_device(data.size()));
-  HOMZ_ASSIGN(Memory coded, Memory::on_device(needs.stream_bytes));
-  HOMZ_ASSIGN(Memory scratch, Memory::on_device(needs.scratch_bytes));
-  HOMZ_ASSIGN(Memory size, Memory::on_device(sizeof(std::uint64_t)));
-  HOMZ_TRY(ferry.to_gpu(data, there.bytes()));
-  HOMZ_TRY(encode_stream(compression, there.bytes(), coded.bytes(), scratch.bytes(),
-                         reinterpret_cast<std::uint64_t*>(size.bytes().data()), exec));
-  Compressed result;
-  HOMZ_ASSIGN(result.bytes, fetch<std::uint64_t>(size, stream.get()));
-  HOMZ_ASSIGN(result.buffer, Buffer::make(result.bytes));
-  HOMZ_TRY(ferry.to_host(ConstBytes(coded.bytes()).first(result.bytes), result.buffer.bytes()));
-  return Result<Compressed>(std::move(result));
-}
-
-Result<Decompressed> offload_decompression(const Registry& registry, ConstBytes bytes,
-                                           std::uint64_t max_bytes) {
-  HOMZ_TRY(ready());
-  HOMZ_ASSIGN(const Stream stream, Stream::make());
-  HOMZ_ASSIGN(Memory fault, Memory::on_device(sizeof(std::uint32_t)));
-  const Exec exec = device(stream.get(), reinterpret_cast<std::uint32_t*>(fault.bytes().data()));
-  HOMZ_ASSIGN(const StreamHeader header, load(bytes));
-  const std::uint64_t size = header.field.bytes();
-  HOMZ_TRY(check_declared(size, max_bytes));
-  HOMZ_TRY(check_room(size + bytes.size()));
-  HOMZ_ASSIGN(Ferry ferry, Ferry::make(std::max<std::uint64_t>(size, bytes.size())));
-  HOMZ_ASSIGN(Memory coded, Memory::on_device(bytes.size()));
-  HOMZ_ASSIGN(const OpenStream open, open_stream(registry, header, coded.bytes(), exec));
-  HOMZ_ASSIGN(Memory there, Memory::on_device(size));
-  HOMZ_ASSIGN(Memory scratch, Memory::on_device(open.scratch_bytes));
-  HOMZ_TRY(ferry.to_gpu(bytes, coded.bytes()));
-  HOMZ_TRY(decode_stream(open, there.bytes(), scratch.bytes(), exec));
-  HOMZ_ASSIGN(const std::uint32_t code, fetch<std::uint32_t>(fault, stream.get()));
-  if (code != 0)
-    return Status(static_cast<Code>(code), "the payload is damaged: its checksum or its structure is wrong");
-  Decompressed result{header, {}};
-  HOMZ_ASSIGN(result.data, Buffer::make(size));
-  HOMZ_TRY(ferry.to_host(there.bytes(), result.data.bytes()));
-  return Result<Decompressed>(std::move(result));
-}
-
 }  // namespace
 
-Result<Compressed> compress_resolved(const Compression& compression, ConstBytes data) {
-  return no_throw([&] { return offload_compression(compression, data); });
+struct Offload::State {
+  std::uint64_t limit = 0;  // of the room
+  Ferry ferry;
+  Stream stream;
+  Memory size, fault;                   // told by kernels
+  Memory scratch, coded, values, part;  // kept
+  std::uint64_t room = 0;
+
+  Status open() {
+    HOMZ_TRY(ready());
+    HOMZ_ASSIGN(stream, Stream::make());
+    HOMZ_ASSIGN(size, Memory::on_device(sizeof(std::uint64_t)));
+    HOMZ_ASSIGN(fault, Memory::on_device(sizeof(std::uint32_t)));
+    return Status();
+  }
+
+  Exec exec() { return device(stream.get(), reinterpret_cast<std::uint32_t*>(fault.bytes().data())); }
+
+  // Takes the scratch, and finds the room for copies of a stream and values. What is kept is used again, if
+  // all of it suffices: then nobody has to ask.
+  Status make_room(std::uint64_t for_scratch, std::uint64_t for_stream, std::uint64_t for_values) {
+    room = kAllRoom;
+    if (scratch.size() >= for_scratch && coded.size() >= for_stream && values.size() >= for_values)
+      return Status();
+    for (Memory* memory : {&scratch, &coded, &values, &part}) *memory = Memory();
+    HOMZ_ASSIGN(const std::uint64_t free, free_memory());
+    room = std::min(limit, free - std::min(free, kSpare));
+    if (for_scratch > room)
+      return Status(
+          Code::out_of_memory,
+          fmt::format("scratch for {} bytes of values takes {} bytes of the GPU's memory, of which {} can "
+                      "be had: {}",
+                      for_values, for_scratch, room, kRemedy));
+    HOMZ_TRY(reserve(&scratch, for_scratch));
+    room -= for_scratch;
+    return Status();
+  }
+
+  // When kernels no longer touch any buffer.
+  Status settle(const Status& enqueued) const {
+    const Status done = wait(stream.get());
+    HOMZ_TRY(enqueued);
+    return done;
+  }
+
+  Status encode(const Compression& compression, ConstBytes data, Bytes target, std::uint64_t* stream_bytes) {
+    HOMZ_ASSIGN(const StreamFootprint needs, footprint(compression, exec()));
+    const Bytes whole = target.first(std::min<std::uint64_t>(target.size(), needs.stream_bytes));
+    HOMZ_TRY(make_room(needs.scratch_bytes, whole.size(), data.size()));
+    HOMZ_ASSIGN(const Seat made, Seat::make(whole, &coded, &room));
+    HOMZ_ASSIGN(const Seat given, Seat::make(seatable(data), &values, &room));
+    HOMZ_TRY(ferry.prepare(std::max(made.copied(), given.copied())));
+    HOMZ_TRY(given.to_gpu(ferry));
+    HOMZ_TRY(settle(encode_stream(compression, given.there(), made.there(), scratch.bytes(),
+                                  reinterpret_cast<std::uint64_t*>(size.bytes().data()), exec())));
+    HOMZ_ASSIGN(*stream_bytes, fetch<std::uint64_t>(size, stream.get()));
+    return made.to_host(ferry, *stream_bytes);
+  }
+
+  // The values are in the seat then.
+  Result<Seat> decode(const Registry& registry, const StreamHeader& header, ConstBytes bytes, Bytes data) {
+    HOMZ_ASSIGN(OpenStream open, open_stream(registry, header, bytes, exec()));
+    HOMZ_TRY(make_room(open.scratch_bytes, bytes.size(), data.size()));
+    HOMZ_ASSIGN(const Seat given, Seat::make(seatable(bytes), &coded, &room));
+    HOMZ_ASSIGN(Seat made, Seat::make(data, &values, &room));
+    HOMZ_TRY(ferry.prepare(std::max(given.copied(), made.copied())));
+    HOMZ_TRY(given.to_gpu(ferry));
+    open.payload = ConstBytes(given.there()).subspan(StreamHeader::kBytes);
+    HOMZ_TRY(settle(decode_stream(open, made.there(), scratch.bytes(), exec())));
+    HOMZ_ASSIGN(const std::uint32_t code, fetch<std::uint32_t>(fault, stream.get()));
+    if (code != 0)
+      return Status(static_cast<Code>(code),
+                    "the payload is damaged: its checksum or its structure is wrong");
+    return Result<Seat>(std::move(made));
+  }
+
+  Status decode(const Registry& registry, ConstBytes bytes, Bytes data) {
+    HOMZ_ASSIGN(const StreamHeader header, load(bytes));
+    HOMZ_ASSIGN(const Seat made, decode(registry, header, bytes, data));
+    return made.to_host(ferry, data.size());
+  }
+
+  Status decode_region(const Registry& registry, ConstBytes bytes, const Region& region, Bytes target) {
+    HOMZ_ASSIGN(const StreamHeader header, load(bytes));
+    HOMZ_ASSIGN(const Field field, field_of(region, header.field));
+    if (target.size() != field.bytes())
+      return Status(Code::invalid_argument, fmt::format("the region holds {} bytes; the buffer for it has {}",
+                                                        field.bytes(), target.size()));
+    HOMZ_ASSIGN(Buffer whole, Buffer::make(header.field.bytes()));  // not touched, if the GPU has room
+    HOMZ_ASSIGN(const Seat all, decode(registry, header, bytes, whole.bytes()));
+    HOMZ_ASSIGN(const Seat taken, Seat::make(target, &part, &room));
+    HOMZ_TRY(settle(copy_region(region, header.field, all.there(), taken.there(), exec())));
+    return taken.to_host(ferry, target.size());
+  }
+};
+
+Offload::Offload(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Offload::Offload(Offload&&) noexcept = default;
+Offload& Offload::operator=(Offload&&) noexcept = default;
+Offload::~Offload() = default;
+
+Result<Offload> Offload::make(unsigned threads, std::uint64_t room) {
+  return no_throw([&]() -> Result<Offload> {
+    auto state = std::make_unique<State>();
+    state->limit = room;
+    state->ferry = Ferry(std::clamp(threads, 1u, kCopiers));
+    HOMZ_TRY(state->open());
+    return Offload(std::move(state));
+  });
 }
 
-Result<Decompressed> decompress(const Registry& registry, ConstBytes stream, std::uint64_t max_bytes) {
-  return no_throw([&] { return offload_decompression(registry, stream, max_bytes); });
+Status Offload::encode(const Compression& compression, ConstBytes data, Bytes stream,
+                       std::uint64_t* stream_bytes) {
+  return no_throw([&] { return state_->encode(compression, data, stream, stream_bytes); });
+}
+
+Status Offload::decode(const Registry& registry, ConstBytes stream, Bytes data) {
+  return no_throw([&] { return state_->decode(registry, stream, data); });
+}
+
+Status Offload::decode_region(const Registry& registry, ConstBytes stream, const Region& region, Bytes part) {
+  return no_throw([&] { return state_->decode_region(registry, stream, region, part); });
+}
+
+Result<Compressed> compress_resolved(const Compression& compression, ConstBytes data, std::uint64_t room) {
+  return no_throw([&]() -> Result<Compressed> {
+    HOMZ_ASSIGN(Offload offload, Offload::make(kCopiers, room));
+    HOMZ_ASSIGN(const StreamFootprint needs, footprint(compression, device(nullptr)));
+    Compressed result;
+    HOMZ_ASSIGN(result.buffer, Buffer::make(needs.stream_bytes));
+    HOMZ_TRY(offload.encode(compression, data, result.buffer.bytes(), &result.bytes));
+    return Result<Compressed>(std::move(result));
+  });
+}
+
+Result<Decompressed> decompress(const Registry& registry, ConstBytes stream, std::uint64_t max_bytes,
+                                std::uint64_t room) {
+  return no_throw([&]() -> Result<Decompressed> {
+    HOMZ_ASSIGN(Offload offload, Offload::make(kCopiers, room));
+    HOMZ_ASSIGN(const OpenStream open, open_stream(registry, stream, host()));
+    const std::uint64_t size = open.header.field.bytes();
+    HOMZ_TRY(check_declared(size, max_bytes));
+    Decompressed result{open.header, {}};
+    HOMZ_ASSIGN(result.data, Buffer::make(size));
+    HOMZ_TRY(offload.decode(registry, stream, result.data.bytes()));
+    return Result<Decompressed>(std::move(result));
+  });
+}
+
+Result<Decompressed> decompress_region(const Registry& registry, ConstBytes stream, const Region& region,
+                                       std::uint64_t max_bytes, std::uint64_t room) {
+  return no_throw([&]() -> Result<Decompressed> {
+    HOMZ_ASSIGN(Offload offload, Offload::make(kCopiers, room));
+    HOMZ_ASSIGN(const OpenStream open, open_stream(registry, stream, host()));
+    HOMZ_ASSIGN(const Field part, field_of(region, open.header.field));
+    HOMZ_TRY(check_declared(open.header.field.bytes(), max_bytes));
+    Decompressed result{open.header, {}};
+    HOMZ_ASSIGN(result.data, Buffer::make(part.bytes()));
+    HOMZ_TRY(offload.decode_region(registry, stream, region, result.data.bytes()));
+    return Result<Decompressed>(std::move(result));
+  });
 }
 
 }  // namespace homz::gpu
