@@ -6,9 +6,9 @@
 //
 // With exec.space == Space::device all buffers are in device memory (data and streams may be in mapped pinned
 // memory of the host, which is slower), *stream_bytes and *exec.fault are where the device can write, data is
-// aligned to the size of its values, streams to 8 bytes, and the functions only enqueue work on exec.stream: the size of a stream is born on the device, and what is wrong with a payload
-// goes to *exec.fault (see core/exec.hpp). A damaged payload is decoded all the same there; the data is then
-// of no use.
+// aligned to the size of its values, streams to 8 bytes, and the functions only enqueue work on exec.stream:
+// the size of a stream is born on the device, and what is wrong with a payload goes to *exec.fault (see
+// core/exec.hpp). A damaged payload is decoded all the same there; the data is then of no use.
 #pragma once
 
 #include <cstdint>
