@@ -5,11 +5,12 @@
 #include "collectives/operation_on.hpp"
 #include "core/bits.hpp"
 #include "core/gpu/check.cuh"
+#include "core/gpu/each_value.cuh"
 
 namespace homz::gpu {
 namespace {
 
-constexpr unsigned kThreads = 256, kWaves = 8;
+constexpr unsigned kWaves = 8;
 
 template <class T, class Op>
 __global__ void operate_kernel(const T* left, const T* right, T* to, std::uint64_t count, Op op) {
@@ -33,37 +34,11 @@ __device__ BitsOf<T> finite_magnitude(T value) {
   return magnitude < bits_of(std::numeric_limits<T>::infinity()) ? magnitude : 0;
 }
 
-// 16 bytes a load, between values in front and behind that do not lie on such a border.
 template <class T>
 __global__ __launch_bounds__(kThreads) void magnitude_kernel(const T* values, std::uint64_t count,
                                                              unsigned long long* largest) {
-  constexpr unsigned kWidth = 16 / sizeof(T), kAtOnce = 4;
-  const std::uint64_t thread = std::uint64_t{blockIdx.x} * kThreads + threadIdx.x;
-  const std::uint64_t threads = std::uint64_t{gridDim.x} * kThreads;
-  const std::uint64_t misplaced = reinterpret_cast<std::uintptr_t>(values) % 16 / sizeof(T);
-  const std::uint64_t front = min(count, std::uint64_t{(kWidth - misplaced) % kWidth});
-  const std::uint64_t quads = (count - front) / kWidth, rest = front + quads * kWidth;
-  const auto* const whole = reinterpret_cast<const uint4*>(values + front);
   BitsOf<T> most = 0;
-  const auto take = [&](const T* some, unsigned number) {
-    for (unsigned i = 0; i < number; ++i) most = max(most, finite_magnitude(some[i]));
-  };
-  for (std::uint64_t first = thread; first < quads; first += kAtOnce * threads) {
-    uint4 loaded[kAtOnce];
-#pragma unroll
-    for (unsigned k = 0; k < kAtOnce; ++k) {
-      const std::uint64_t at = first + k * threads;
-      loaded[k] = at < quads ? __ldcs(whole + at) : uint4{};
-    }
-#pragma unroll
-    for (unsigned k = 0; k < kAtOnce; ++k) {
-      T some[kWidth];
-      memcpy(some, &loaded[k], sizeof some);
-      take(some, kWidth);
-    }
-  }
-  if (thread < front) take(values + thread, 1);
-  if (thread < count - rest) take(values + rest + thread, 1);
+  for_each_value(values, count, [&](T value) { most = max(most, finite_magnitude(value)); });
   __shared__ unsigned long long of_block;
   if (threadIdx.x == 0) of_block = 0;
   __syncthreads();
@@ -103,7 +78,7 @@ Status largest_magnitude(Dtype dtype, ConstBytes values, std::uint64_t* bits, CU
   with_dtype(dtype, [&](auto zero) {
     using T = decltype(zero);
     const std::uint64_t count = values.size() / sizeof(T);
-    magnitude_kernel<T><<<grid_of(values.size() / (64 * kThreads), kWaves), kThreads, 0, stream>>>(
+    magnitude_kernel<T><<<grid_for_each(values.size()), kThreads, 0, stream>>>(
         reinterpret_cast<const T*>(values.data()), count, reinterpret_cast<unsigned long long*>(bits));
   });
   return launched("looking for the largest magnitude");

@@ -54,7 +54,7 @@ Status enqueue_encode(const EncodeCall<T>& call, cudaStream_t stream) {
   HOMZ_ASSIGN(const unsigned room, (gpu::room_for<encode_chunks<T, kFlat>>(kThreads, kShared)));
   const unsigned ctas = std::min(call.grid.chunks + 1, room);  // one adds up sizes
   const auto groups = static_cast<unsigned>(call.tables.groups);
-  HOMZ_TRY(gpu::launch({clearing_grid(call.grid.chunks), 1024, stream, 0, false}, prepare_encode<T>, call));
+  HOMZ_TRY(gpu::launch({clearing_grid(call.grid.chunks), 1024, stream}, prepare_encode<T>, call));
   HOMZ_TRY(gpu::launch({ctas, kThreads, stream, kShared}, encode_chunks<T, kFlat>, call));
   return gpu::launch({ceil_div(groups, kWarps), kThreads, stream}, finish_encode<T>, call);
 }
@@ -65,7 +65,7 @@ Status enqueue_decode(const DecodeCall<T>& call, cudaStream_t stream) {
   HOMZ_ASSIGN(const unsigned room, (gpu::room_for<decode_chunks<T, kFlat>>(kThreads, kShared)));
   const unsigned ctas = std::min(call.grid.chunks, room);
   const auto groups = static_cast<unsigned>(call.tables.groups);
-  HOMZ_TRY(gpu::launch({ctas, kThreads, stream, kShared, false}, decode_chunks<T, kFlat>, call));
+  HOMZ_TRY(gpu::launch({ctas, kThreads, stream, kShared}, decode_chunks<T, kFlat>, call));
   if (call.fault == nullptr) return Status();
   return gpu::launch({1 + ceil_div(groups, kWarps), kThreads, stream}, verify_decode<T>, call);
 }

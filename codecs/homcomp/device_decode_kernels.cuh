@@ -106,6 +106,7 @@ __global__ void __launch_bounds__(kThreads, kDecodingCtas<T, kFlat>)
     decode_chunks(const __grid_constant__ DecodeCall<T> call) {
   extern __shared__ uint4 memory[];
   let_next_start();
+  wait_for_last();
   if (blockIdx.x == 0 && threadIdx.x == 0 && call.fault != nullptr)
     *static_cast<volatile u32*>(call.fault) = 0;
   DecodeLoop<T, kFlat>(call, *reinterpret_cast<DecodeRoom<T>*>(memory)).run();

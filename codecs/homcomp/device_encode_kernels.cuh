@@ -243,13 +243,11 @@ __global__ void __launch_bounds__(kThreads, kEncodingCtas<T>)
   EncodeLoop<T, kFlat>(call, *reinterpret_cast<EncodeRoom<T>*>(memory)).run();
 }
 
-// In front of it: the step, and states of 0.
+// ---- In front of it: the step, and states of 0.
+
+// By one CTA.
 template <class T>
-__global__ void __launch_bounds__(1024) prepare_encode(const __grid_constant__ EncodeCall<T> call) {
-  let_next_start();
-  const u64 first = blockIdx.x * u64{blockDim.x} + threadIdx.x, stride = gridDim.x * u64{blockDim.x};
-  for (u64 i = first; i < call.tables.chunks; i += stride) call.places[i] = 0;
-  if (blockIdx.x != 0) return;
+__device__ inline void begin_call(const EncodeCall<T>& call) {
   if (threadIdx.x == 0) *call.call = CallState{};
   __shared__ BitsOf<T> largest;
   if (threadIdx.x == 0) largest = 0;
@@ -263,6 +261,16 @@ __global__ void __launch_bounds__(1024) prepare_encode(const __grid_constant__ E
   __syncthreads();
   if (threadIdx.x == 0)
     call.call->step_bits = bits_of(static_cast<double>(step_for(call.rule, value_of<T>(largest))));
+}
+
+// It reads nothing but the caller's data, so it waits last.
+template <class T>
+__global__ void __launch_bounds__(1024) prepare_encode(const __grid_constant__ EncodeCall<T> call) {
+  let_next_start();
+  const u64 first = blockIdx.x * u64{blockDim.x} + threadIdx.x, stride = gridDim.x * u64{blockDim.x};
+  for (u64 i = first; i < call.tables.chunks; i += stride) call.places[i] = 0;
+  if (blockIdx.x == 0) begin_call(call);
+  wait_for_last();
 }
 
 // ---- Behind it: the table, a warp a group; whoever finishes the last one writes the front of the payload.
