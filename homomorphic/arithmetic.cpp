@@ -92,18 +92,20 @@ Status check_apart(const OpenStream& stream, ConstBytes data, ConstBytes result,
   return Status();
 }
 
-Status require_host(Exec exec) {
-  return exec.space == Space::host ? Status()
-                                   : Status(Code::unsupported,
-                                            "on a GPU there are linear combinations, and a stream plus "
-                                            "values, in the caller's memory only: use the host");
+Status check_space(const CodecArithmetic& arithmetic, const OpenStream& operand, Exec exec) {
+  if (exec.space == Space::host || arithmetic.on_device()) return Status();
+  return Status(
+      Code::unsupported,
+      fmt::format("streams of {} are computed with on the host only: copy them there, or decode them "
+                  "and compute with the values, or compress with homcomp",
+                  operand.codec->info().name));
 }
 
 Result<StreamFootprint> find_footprint(std::span<const OpenStream> operands, Exec exec) {
   if (exec.space == Space::device) HOMZ_TRY(gpu::ready());
   if (operands.empty()) return Status(Code::invalid_argument, "arithmetic on no stream at all");
   HOMZ_ASSIGN(const CodecArithmetic* const arithmetic, arithmetic_of(operands[0]));
-  if (!arithmetic->on_device()) HOMZ_TRY(require_host(exec));
+  HOMZ_TRY(check_space(*arithmetic, operands[0], exec));
   HOMZ_TRY(check(operands, exec));
   HOMZ_ASSIGN(const Footprint needs,
               arithmetic->footprint(encoding_of(operands[0].header), operands.size(), exec));
@@ -167,7 +169,6 @@ Status combine_into(const Combination& combination, std::span<const OpenStream> 
 Status extremum_into(Extremum which, const OpenStream& a, const OpenStream& b, Bytes stream, Bytes scratch,
                      std::uint64_t* stream_bytes, Exec exec) {
   HOMZ_TRY(check_arithmetic());
-  HOMZ_TRY(require_host(exec));
   const OpenStream operands[] = {a, b};
   HOMZ_TRY(verify(operands, exec));
   HOMZ_ASSIGN(const StreamFootprint needed, find_footprint(operands, exec));
@@ -176,12 +177,18 @@ Status extremum_into(Extremum which, const OpenStream& a, const OpenStream& b, B
   HOMZ_ASSIGN(const CodecArithmetic* const arithmetic, arithmetic_of(a));
   const Encoding encoding = encoding_of(a.header);
   HOMZ_ASSIGN(const CodecParams params, arithmetic->params_of_result(a, 1));
+  const double bound = std::max(a.header.abs_error, b.header.abs_error);
+  const Bytes payload = stream.subspan(StreamHeader::kBytes, needed.stream_bytes - StreamHeader::kBytes);
+  if (exec.space == Space::device) {
+    Arena arena(scratch);
+    ResultLedger* const ledger = take_ledger(arena);
+    HOMZ_TRY(arithmetic->extremum(encoding, which, a, b, payload, arena.rest(), &ledger->combined,
+                                  device(exec.stream, &ledger->fault)));
+    return write_result({header_with(a, params, bound), bound, 1}, ledger, stream, stream_bytes, exec);
+  }
   Combined combined;
-  HOMZ_TRY(arithmetic->extremum(
-      encoding, which, a, b, stream.subspan(StreamHeader::kBytes, needed.stream_bytes - StreamHeader::kBytes),
-      scratch, &combined, exec));
-  return finish(header_with(a, params, std::max(a.header.abs_error, b.header.abs_error)), combined, stream,
-                stream_bytes);
+  HOMZ_TRY(arithmetic->extremum(encoding, which, a, b, payload, scratch, &combined, exec));
+  return finish(header_with(a, params, bound), combined, stream, stream_bytes);
 }
 
 Status check_values(const Field& field, ConstBytes data, ConstBytes decoded, double abs_error) {
@@ -224,7 +231,10 @@ Status accumulate_into(const OpenStream& stream, ConstBytes data, double abs_err
 
 template <class F>
 Result<Compressed> with_memory(std::span<const OpenStream> operands, Exec exec, F&& work) {
-  HOMZ_TRY(require_host(exec));
+  if (exec.space != Space::host)
+    return Status(Code::unsupported,
+                  "on a GPU a stream is computed in the caller's memory: use combine_streams or "
+                  "extremum_of_streams");
   HOMZ_ASSIGN(const StreamFootprint needs, combination_footprint(operands, exec));
   Compressed result;
   HOMZ_ASSIGN(result.buffer, Buffer::make(needs.stream_bytes));
@@ -257,7 +267,6 @@ Status accumulate(const OpenStream& stream, ConstBytes data, double abs_error, B
 
 Result<Moments> moments(const OpenStream& stream, Exec exec) {
   return enter([&]() -> Result<Moments> {
-    HOMZ_TRY(require_host(exec));
     HOMZ_TRY(verify({&stream, 1}, exec));
     HOMZ_TRY(find_footprint({&stream, 1}, exec).status());
     HOMZ_ASSIGN(const CodecArithmetic* const arithmetic, arithmetic_of(stream));
@@ -268,7 +277,6 @@ Result<Moments> moments(const OpenStream& stream, Exec exec) {
 
 Result<double> dot(const OpenStream& a, const OpenStream& b, Exec exec) {
   return enter([&]() -> Result<double> {
-    HOMZ_TRY(require_host(exec));
     const OpenStream operands[] = {a, b};
     HOMZ_TRY(verify(operands, exec));
     HOMZ_TRY(find_footprint(operands, exec).status());

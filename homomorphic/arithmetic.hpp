@@ -4,9 +4,10 @@
 // fill value and step. The functions refuse others and name what differs; `coded_alike` makes them go
 // together.
 //
-// combine_streams and accumulate work in device memory, too, as the functions of core/stream.hpp do: they
-// only enqueue. *stream_bytes is in memory that the device can write, and 0 where something is wrong:
-// *exec.fault tells what (invalid_argument: steps that differ).
+// Streams of homcomp may be in device memory, too. Functions that take the caller's memory then only enqueue,
+// as those of core/stream.hpp do: *stream_bytes is in memory that the device can write, and 0 where something
+// is wrong: *exec.fault tells what (invalid_argument: steps that differ). Those that give numbers wait for
+// exec.stream, and tell what is wrong as a status; *exec.fault is not touched.
 #pragma once
 
 #include <cstdint>
@@ -39,7 +40,7 @@ Status extremum_of_streams(Extremum which, const OpenStream& a, const OpenStream
 Status accumulate(const OpenStream& stream, ConstBytes data, double abs_error, Bytes result, Bytes decoded,
                   Bytes scratch, std::uint64_t* result_bytes, Exec exec);
 
-// ---- With memory from the heap
+// ---- With memory from the heap: on the host
 
 // What to do with operands whose quanta do not fit the first one's.
 enum class Mismatch : std::uint8_t {
@@ -67,7 +68,8 @@ Result<Compressed> combine(const Combination& combination, std::span<const OpenS
 Result<Compressed> extremum(Extremum which, const OpenStream& a, const OpenStream& b, Exec exec);
 
 // ---- To numbers. Each is that of the quanta times the step: of the decoded values but for their last
-// rounding.
+// rounding. The same bits on host and device. There 16 bytes of the GPU's memory are taken for each 4096
+// values of an operand, and chunks that hold values without quanta come to the host, in their groups of 64.
 
 // Error of sum: count times the bound; of mean, deviation, min, max: the bound; of norm: sqrt(count) times
 // the bound.

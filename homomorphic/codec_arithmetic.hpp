@@ -46,8 +46,9 @@ class CodecArithmetic {
   // max_payload and encode_scratch, for this many operands.
   virtual Result<Footprint> footprint(const Encoding& encoding, std::size_t operands, Exec exec) const = 0;
 
-  // Whether it combines and accumulates on GPUs too. There *combined is in memory that the device can write,
-  // and what is wrong with operands, steps that differ included, goes to *exec.fault, if there is one.
+  // Whether it does all this on GPUs too. There *combined is in memory that the device can write, and what is
+  // wrong with operands, steps that differ included, goes to *exec.fault, if there is one; but numbers are
+  // waited for, and have a status.
   virtual bool on_device() const noexcept { return false; }
 
   virtual Status combine(const Encoding& encoding, const Combination& combination,

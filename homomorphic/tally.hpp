@@ -1,5 +1,6 @@
-// What adds up to numbers. Sums of quanta are integers of 128 bits: exact, so they depend on no order. Values
-// that are stored exactly add up in double precision, in the order of the parts of a payload.
+// What adds up to numbers. Sums of quanta are integers of 128 bits: exact, so they depend on no order, and
+// devices count them, too. Values that are stored exactly add up in double precision, in the order of the
+// parts of a payload, on the host.
 #pragma once
 
 #include <algorithm>
@@ -7,6 +8,7 @@
 #include <cstdint>
 #include <limits>
 
+#include "core/hd.hpp"
 #include "homomorphic/moments.hpp"
 
 namespace homz {
@@ -38,12 +40,35 @@ struct Spread {
   }
 };
 
-// What is known of some of the values.
-struct Tally {
-  std::uint64_t quanta = 0, exact = 0, fill = 0;
-  Int128 sum = 0, squares = 0;  // of quanta
+// What is known of quanta.
+struct QuantaTally {
+  std::uint64_t quanta = 0, fill = 0;
+  Int128 sum = 0, squares = 0;
   std::int32_t least = std::numeric_limits<std::int32_t>::max();
   std::int32_t most = std::numeric_limits<std::int32_t>::min();
+
+  HOMZ_HD void add_quantum(std::int32_t quantum) {
+    ++quanta;
+    sum += quantum;
+    squares += std::int64_t{quantum} * quantum;
+    reach(quantum, quantum);
+  }
+  HOMZ_HD void reach(std::int32_t low, std::int32_t high) {
+    least = low < least ? low : least;
+    most = high > most ? high : most;
+  }
+  HOMZ_HD void join(const QuantaTally& other) {
+    quanta += other.quanta;
+    fill += other.fill;
+    sum += other.sum;
+    squares += other.squares;
+    reach(other.least, other.most);
+  }
+};
+
+// What is known of some of the values.
+struct Tally : QuantaTally {
+  std::uint64_t exact = 0;
   Spread spread;  // of exact values
   double exact_sum = 0, exact_norm = 0;
   double exact_least = 0, exact_most = 0;
@@ -56,13 +81,6 @@ struct Tally {
     else
       add_quantum(value.quantum);
   }
-  void add_quantum(std::int32_t quantum) {
-    ++quanta;
-    sum += quantum;
-    squares += std::int64_t{quantum} * quantum;
-    least = std::min(least, quantum);
-    most = std::max(most, quantum);
-  }
   void add_exact(double x) {
     Tally one;
     one.exact = 1;
@@ -71,18 +89,14 @@ struct Tally {
     one.spread.add(x);
     join(one);
   }
+  using QuantaTally::join;
   void join(const Tally& other) {
     if (other.exact != 0) {
       exact_least = exact == 0 ? other.exact_least : lesser(exact_least, other.exact_least);
       exact_most = exact == 0 ? other.exact_most : -lesser(-exact_most, -other.exact_most);
     }
-    quanta += other.quanta;
+    QuantaTally::join(other);
     exact += other.exact;
-    fill += other.fill;
-    sum += other.sum;
-    squares += other.squares;
-    least = std::min(least, other.least);
-    most = std::max(most, other.most);
     spread.join(other.spread);
     exact_sum += other.exact_sum;
     if (other.exact != 0) exact_norm = std::hypot(exact_norm, other.exact_norm);
@@ -129,20 +143,27 @@ Moments moments_of(const Tally& tally, T step_as_value) {
   return moments;
 }
 
-// Products of quanta, and of values of which one has no quantum.
-struct Products {
+struct QuantaProducts {
   Int128 quanta = 0;
+
+  HOMZ_HD void add_quanta(std::int32_t x, std::int32_t y) { quanta += std::int64_t{x} * y; }
+  HOMZ_HD void join(const QuantaProducts& other) { quanta += other.quanta; }
+};
+
+// Products of quanta, and of values of which one has no quantum.
+struct Products : QuantaProducts {
   double exact = 0;
 
   void add(const AnyValue& x, const AnyValue& y, const double (&steps)[2]) {
     if (x.is_fill || y.is_fill) return;
     if (!x.is_exact && !y.is_exact)
-      quanta += std::int64_t{x.quantum} * y.quantum;
+      add_quanta(x.quantum, y.quantum);
     else
       exact += (x.is_exact ? x.exact : x.quantum * steps[0]) * (y.is_exact ? y.exact : y.quantum * steps[1]);
   }
+  using QuantaProducts::join;
   void join(const Products& other) {
-    quanta += other.quanta;
+    QuantaProducts::join(other);
     exact += other.exact;
   }
   double sum(const double (&steps)[2]) const {

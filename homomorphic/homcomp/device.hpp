@@ -1,6 +1,6 @@
-// Linear combinations of payloads of homcomp on the device: the same bytes as engine.hpp makes on the host.
-// Everything is enqueued on exec.stream; nothing is allocated, waited for or copied to the host, so all of it
-// can be captured in a graph.
+// Payloads that are computed from payloads of homcomp on the device: the same bytes as engine.hpp makes on
+// the host. Everything is enqueued on exec.stream; nothing is allocated, waited for or copied to the host, so
+// all of it can be captured in a graph.
 #pragma once
 
 #include "codecs/homcomp/plan.hpp"
@@ -26,6 +26,11 @@ Status combine_on_device(const Encoding& encoding, const Plan& plan, const Combi
 Status accumulate_on_device(const Encoding& encoding, const Plan& plan, const OpenStream& stream,
                             ConstBytes data, Bytes payload, Bytes decoded, Bytes scratch, Combined* combined,
                             Exec exec);
+
+// Of two operands, as engine.hpp's. Scratch: for these.
+Status extremum_on_device(const Encoding& encoding, const Plan& plan, Extremum which,
+                          std::span<const OpenStream> operands, Bytes payload, Bytes scratch,
+                          Combined* combined, Exec exec);
 #else
 // The stream layer has refused devices by then.
 inline Result<Footprint> combine_footprint_on_device(const Encoding&, const Plan&, std::size_t) {
@@ -37,6 +42,10 @@ inline Status combine_on_device(const Encoding&, const Plan&, const Combination&
 }
 inline Status accumulate_on_device(const Encoding&, const Plan&, const OpenStream&, ConstBytes, Bytes, Bytes,
                                    Bytes, Combined*, Exec) {
+  return gpu::ready();
+}
+inline Status extremum_on_device(const Encoding&, const Plan&, Extremum, std::span<const OpenStream>, Bytes,
+                                 Bytes, Combined*, Exec) {
   return gpu::ready();
 }
 #endif

@@ -104,7 +104,7 @@ class AccumulateLoop : private EncodeLoop<T, kFlat> {
     __syncwarp();
     encoder.template quantise<false>(v);
     const CodedWords<T> coded = own_.words[slot];
-    note_sums_of(coded);
+    note_fetched(coded, own_.coded, own_.sums);
     encoder.meet();
     this->tell_copied();
     note(asked, next, slot ^ 1);
@@ -133,13 +133,6 @@ class AccumulateLoop : private EncodeLoop<T, kFlat> {
     load_both(next, slot ^ 1);
     write(encoder, v);
     return true;
-  }
-
-  __device__ void note_sums_of(const CodedWords<T>& coded) const {
-    if (!coded.has_none_of_warp())
-      note_sums(coded.sum(own_.coded), own_.sums);
-    else if (lane_id() == 0)
-      own_.sums[threadIdx.x / 32] = WordSums{};
   }
 
   // Whether no value of either is stored exactly or fill, no quantum can leave the range, and the values can

@@ -65,6 +65,7 @@ struct SumCall {
   T* decoded;           // what the result decodes to, or null
   u32 count, streams;   // operands; the last one may be local values
   bool is_plain;        // all factors are 1 or -1
+  bool is_greatest;     // of extrema
 
   __device__ DeviceBox box(u32 chunk) const { return to.grid.box(chunk); }
 };

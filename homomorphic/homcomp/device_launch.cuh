@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "codecs/homcomp/plan.hpp"
 #include "core/gpu/launch.cuh"
 #include "homomorphic/homcomp/device_sum_frame.cuh"
 

@@ -1,23 +1,26 @@
 // The kernel of a linear combination: a CTA a chunk.
 #pragma once
 
+#include "homomorphic/homcomp/device_loop.cuh"
 #include "homomorphic/homcomp/device_values.cuh"
 
 namespace homz::homcomp::device {
 
 // The loop of a CTA over chunks. Their operands come to shared memory one after the other, each while the one
 // before it is worked on if there is room for both; a chunk of the result goes to its place when the next one
-// is complete. Tickets count from 1: whoever draws 0 adds up sizes instead.
+// is complete.
 //
 // The loop begins without the code for chunks that are added by value, and with few planes. It goes on with
 // all there is (`kMixed`) from the first chunk on that needs it: registers that are kept in memory cost more.
 template <class T, bool kFlat, bool kMixed>
-class SumLoop {
+class SumLoop : private ChunkLoop<T, kFlat, SumRoom<T>> {
+  using Loop = ChunkLoop<T, kFlat, SumRoom<T>>;
+
  public:
   static constexpr u32 kPlanes = kMixed ? kBlock : 20;
 
   __device__ SumLoop(const SumCall<T>& call, SumRoom<T>& room)
-      : call_(call), room_(room), shift_(call.state->linear.shift) {}
+      : Loop(call, room), shift_(call.state->linear.shift) {}
 
   __device__ void run() {
     u32 chunk = first_ticket();
@@ -40,7 +43,10 @@ class SumLoop {
   }
 
  private:
-  static constexpr u32 kAdder = ~0u, kNone = ~0u;
+  using Loop::add_up, Loop::ask, Loop::chunks, Loop::copy_waiting, Loop::draw_ticket, Loop::finish,
+      Loop::first_ticket, Loop::kAdder, Loop::kNone, Loop::note_places, Loop::operand, Loop::tell_copied,
+      Loop::tell_next;
+  using Loop::call_, Loop::room_, Loop::slot_, Loop::waiting_, Loop::waiting_words_;
   static constexpr u32 kGap = 4;  // words: a reader of bits may look at one behind the last
 
   struct Words {  // of operands, in room.operands
@@ -62,10 +68,7 @@ class SumLoop {
       chunk = next;
       next = after_next;
     }
-    __syncthreads();
-    copy_waiting();
-    __syncthreads();
-    tell_copied();
+    finish();
   }
 
   // Makes room of what is under way.
@@ -85,40 +88,7 @@ class SumLoop {
     SumLoop<T, kFlat, true>(call, room).go_on(chunk, next, after_next, slot, has_exact, parked);
   }
 
-  __device__ u32 chunks() const { return call_.to.grid.chunks; }
-  __device__ const DecodeCall<T>& operand(u32 i) const { return call_.operands[i].from; }
-
-  __device__ u32 draw_ticket() const { return atomicAdd(&call_.to.call->ticket, 1) - 1; }
-  __device__ u32 first_ticket() const {
-    __syncthreads();
-    if (threadIdx.x == 0) room_.next = draw_ticket();
-    __syncthreads();
-    return room_.next;
-  }
-
-  __device__ void add_up() const {
-    if (threadIdx.x >= 32) return;
-    const u64 words = place_chunks(call_.to.places, chunks());
-    if (threadIdx.x == 0) call_.to.call->end = words;
-  }
-
   // ---- What comes next
-
-  // A thread an operand.
-  __device__ u64 ask(u32 chunk) const {
-    return threadIdx.x < call_.count && chunk < chunks() ? call_.places[threadIdx.x * u64{chunks()} + chunk]
-                                                         : 0;
-  }
-  __device__ void note_places(u64 asked, u32 chunk, u32 slot) const {
-    const u32 i = threadIdx.x;
-    if (i < call_.count) {
-      const ChunkPlace place = unpack_place(asked);
-      room_.places[slot][i] = asked;
-      room_.words[slot][i] = place.is_good ? CodedWords<T>(operand(i), place) : CodedWords<T>();
-    }
-    if (i == kThreads - 1 && chunk < chunks())
-      room_.boxes[slot] = kFlat ? flat_box(call_.to.grid, chunk) : call_.to.grid.box(chunk);
-  }
 
   // Operands from the i-th on: beside the words that are worked on, or not yet.
   __device__ void fetch(u32 chunk, u32 slot, u32 i) {
@@ -159,7 +129,8 @@ class SumLoop {
       wait_for_copies();
 #pragma unroll
       for (u32 k = 0; k < kTogether; ++k)
-        if (k < words_.operands) note_sums_of(i + k, k);
+        if (k < words_.operands)
+          note_fetched(room_.words[slot_][i + k], room_.operands + words_.first(k), room_.sums[k]);
       __syncthreads();
       if (i == 0) tell_next(asked, next, drawn);
       if (lane_id() == 0 && threadIdx.x / 32 < words_.operands)
@@ -169,21 +140,6 @@ class SumLoop {
     after_next = room_.next;
     planes.finish();
     return good && write(chunk, next, head, sum);
-  }
-
-  // The places of the next chunk, and the number of the one after it. Late, for they come from afar.
-  __device__ void tell_next(u64 asked, u32 next, u32 drawn) {
-    note_places(asked, next, slot_ ^ 1);
-    if (threadIdx.x == 0) room_.next = drawn;
-    if (waiting_ != kNone && lane_id() == 0) seen_ = observe(call_.to.places + waiting_);
-  }
-
-  __device__ void note_sums_of(u32 i, u32 k) const {
-    const CodedWords<T>& coded = room_.words[slot_][i];
-    if (!coded.has_none_of_warp())
-      note_sums(coded.sum(room_.operands + words_.first(k)), room_.sums[k]);
-    else if (lane_id() == 0)
-      room_.sums[k][threadIdx.x / 32] = WordSums{};
   }
 
   __device__ CodedBlock block_of(u32 i, u32 k) const {
@@ -263,28 +219,9 @@ class SumLoop {
     if (writer.is_raw()) return false;
     waiting_ = chunk;
     waiting_words_ = writer.words();
-    if (threadIdx.x == 0) {
-      publish(call_.to.places + chunk, kSized | waiting_words_);
-      *call_.to.tables.size(chunk) = static_cast<std::uint16_t>(waiting_words_);
-    }
+    tell_size(call_.to, chunk, waiting_words_, false);
     writer.write(block, head.orders, head.range(), room_.out);
     return true;
-  }
-
-  // Behind it all threads have met since room.out was complete.
-  __device__ void copy_waiting() {
-    if (waiting_ == kNone) return;
-    SumCopy copy(call_.to.tables, call_.to.places + waiting_, seen_);
-    seen_ = 0;
-    copy.copy(room_.out, waiting_words_);
-    copy.note(room_.sums_out);
-    copied_ = waiting_;
-    waiting_ = kNone;
-  }
-  __device__ void tell_copied() {
-    if (copied_ == kNone) return;
-    if (threadIdx.x == 0) tell_sums(room_.sums_out, call_.to.chunk_sums + copied_);
-    copied_ = kNone;
   }
 
   // Once more, alone.
@@ -299,16 +236,11 @@ class SumLoop {
     __syncthreads();
   }
 
-  const SumCall<T>& call_;
-  SumRoom<T>& room_;
   const i32 shift_;
-  u32 slot_ = 0;
   Words words_, next_;      // those that are worked on, and those that are being fetched
   bool is_late_ = false;    // the latter wait for room
   u32 order_ = 0;           // along x, of the sum
   bool has_exact_ = false;  // why planes do not do
-  u32 waiting_ = kNone, waiting_words_ = 0, copied_ = kNone;  // chunks
-  u64 seen_ = 0;                                              // of the waiting one's place, in lane 0
 };
 
 template <class T, bool kFlat>

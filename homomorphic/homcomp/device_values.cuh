@@ -2,30 +2,9 @@
 // the values themselves in scratch, where some are no quanta, or may become such.
 #pragma once
 
-#include "homomorphic/homcomp/device_writer.cuh"
+#include "homomorphic/homcomp/device_value_writer.cuh"
 
 namespace homz::homcomp::device {
-
-// Residuals become quanta. `stage`: shared, where quanta lie as those of `Layout`. All threads meet in it.
-template <class Layout, bool kFlat>
-__device__ inline void sum_up(const Orders& orders, const DeviceBox& box, RowEnd* ends, u32* stage,
-                              u32 (&v)[kBlock]) {
-  const bool lines = (orders.y | orders.z) != 0;
-  const u32 base = static_cast<u32>(orders.base), front = lines ? 0 : base;
-  RowSums<kFlat> sums{box, ends};
-  if (orders.x == 0) __syncthreads();
-  if (orders.x == 1) sums.template add<1>(v, front);
-  if (orders.x == 2) sums.template add<2>(v, front);
-  if (lines ? kFlat : orders.x == 0)  // in one row, base is all that there is in front along y and z
-#pragma unroll
-    for (u32& number : v) number += base;
-  if (kFlat || !lines) return;
-  store_quanta<Layout>(stage, threadIdx.x, v);
-  __syncthreads();
-  if (orders.y != 0) sum_lines<Layout>(stage, box, box.rows, box.row, orders.z != 0 ? 0 : base);
-  if (orders.z != 0) sum_lines<Layout>(stage, box, box.planes, box.plane(), base);
-  load_quanta<Layout>(stage, threadIdx.x, v);
-}
 
 // A chunk of the result in ValueRoom: it waits there for its place, not in the way of this one.
 struct ParkedChunk {
@@ -150,18 +129,12 @@ class ValueSum {
     const FillValue<T> fill = call_.to.fill;
     for (u32 k = 0; k < kBlock; ++k) {
       if ((valid_ >> k & 1) == 0) continue;
-      const T x = value_at(coded.from() + (kBlock * threadIdx.x + k) * kOfValue);
+      const T x = exact_value<T>(coded.from() + (kBlock * threadIdx.x + k) * kOfValue);
       const bool is_fill = fill.is_declared && bits_of(x) == fill.bits;
       (is_fill ? block_.fill : block_.exact) |= 1u << k;
       add_value(i, k, x);
     }
     return true;
-  }
-
-  __device__ static T value_at(const u32* from) {
-    BitsOf<T> bits = from[0];
-    if constexpr (kOfValue == 2) bits |= static_cast<BitsOf<T>>(from[1]) << 32;
-    return value_of<T>(bits);
   }
 
   __device__ bool add_coded(u32 i, u32 (&sum)[kBlock]) {
@@ -211,7 +184,7 @@ class ValueSum {
       if (with_quanta_) quantum(k) += factor * own;
       T x = restore(own, linear_.step);
       if ((block.exact() >> k & 1) != 0) {
-        x = value_at(from);
+        x = exact_value<T>(from);
         from += kOfValue;
       }
       add_value(i, k, x);
@@ -270,59 +243,34 @@ class ValueSum {
     __syncthreads();
     store_quanta<float>(room_.out, threadIdx.x, v);
     __syncthreads();
-    const u32 n = kBlock * threadIdx.x, base = static_cast<u32>(head_.orders.base) + kBias<float>;
-    const u32 v1 = n == 0 ? base : room_.out[Stage<float>::quantum(n - 1)],
-              v2 = n == 0 ? base : room_.out[Stage<float>::quantum(n - 2)];
-    Differences<float, kFlat>{room_.out, box_, head_.orders}.take(v, v1, v2, valid_);
-    block_.take(v);
+    take_residuals<kFlat>(head_.orders, box_, room_.out, v, block_);
     __syncthreads();
   }
 
   // Nobody who waits for this chunk's size waits for the place of the parked one.
   __device__ void publish_size(u32 words, bool is_raw) const {
-    if (threadIdx.x == 0) {
-      *call_.to.tables.size(chunk_) = static_cast<std::uint16_t>(is_raw ? 0 : words);
-      publish(call_.to.places + chunk_, kSized | words);
-    }
+    tell_size(call_.to, chunk_, words, is_raw);
     if (parked_.words == 0) return;
-    SumCopy copy = copy_of(parked_.chunk);
+    ResultCopy<T> copy(call_, parked_.chunk);
     copy.copy(own_.parked, parked_.words);
-    tell(copy, parked_.chunk);
-  }
-  __device__ SumCopy copy_of(u32 chunk) const {
-    return SumCopy(call_.to.tables, call_.to.places + chunk, 0);
-  }
-  __device__ void tell(const SumCopy& copy, u32 chunk) const {
-    copy.note(room_.sums_out);
-    __syncthreads();
-    if (threadIdx.x == 0) tell_sums(room_.sums_out, call_.to.chunk_sums + chunk);
-    __syncthreads();
-  }
-  __device__ void note_order_matters() const {
-    if (threadIdx.x == 0) *static_cast<volatile u32*>(&call_.state->order_matters) = 1;
+    copy.tell(room_.sums_out);
   }
 
   __device__ void write_coded(const SumWriter& writer) {
     publish_size(writer.words(), false);
     writer.write(block_, head_.orders, range_, room_.out);
     __syncthreads();
-    SumCopy copy = copy_of(chunk_);
-    const u32 words = writer.words_without_values();
-    copy.copy(room_.out, words);
-    u32 at = words + writer.exact_before() * kOfValue;
-    for (u32 bits = block_.exact; bits != 0; bits &= bits - 1, at += kOfValue)
-      copy.put_value(at, value(static_cast<u32>(__ffs(static_cast<int>(bits)) - 1)));
-    tell(copy, chunk_);
-    if (writer.exact() != 0) note_order_matters();
+    ResultCopy<T> copy(call_, chunk_);
+    copy.copy(room_.out, writer.words_without_values());
+    copy.copy_exact(writer, block_.exact, [&](u32 k) { return value(k); });
+    copy.tell(room_.sums_out);
   }
 
   __device__ void write_raw() {
     publish_size(box_.count * kOfValue, true);
-    SumCopy copy = copy_of(chunk_);
-    for (u32 k = 0; k < kBlock; ++k)
-      if ((valid_ >> k & 1) != 0) copy.put_value((kBlock * threadIdx.x + k) * kOfValue, value(k));
-    tell(copy, chunk_);
-    note_order_matters();
+    ResultCopy<T> copy(call_, chunk_);
+    copy.copy_raw(valid_, [&](u32 k) { return value(k); });
+    copy.tell(room_.sums_out);
   }
 
   // Of damaged operands: others must find their places.

@@ -1,6 +1,7 @@
 #include "homomorphic/homcomp/homcomp_arithmetic.hpp"
 
 #include "homomorphic/homcomp/device.hpp"
+#include "homomorphic/homcomp/device_numbers.hpp"
 #include "homomorphic/homcomp/engine.hpp"
 #include "homomorphic/operands.hpp"
 
@@ -63,6 +64,8 @@ class HomcompArithmetic final : public CodecArithmetic {
                   Bytes payload, Bytes scratch, Combined* combined, Exec exec) const override {
     HOMZ_ASSIGN(const homcomp::Plan plan, homcomp::plan_of(encoding));
     const OpenStream operands[] = {a, b};
+    if (exec.space == Space::device)
+      return homcomp::extremum_on_device(encoding, plan, which, operands, payload, scratch, combined, exec);
     return homcomp::extremum(encoding, plan, homcomp::sum_kernels(), which, operands, payload, scratch,
                              combined, exec.threads);
   }
@@ -78,15 +81,19 @@ class HomcompArithmetic final : public CodecArithmetic {
   }
 
   Result<Moments> moments(const OpenStream& stream, Exec exec) const override {
-    HOMZ_ASSIGN(const homcomp::Plan plan, homcomp::plan_of(encoding_of(stream.header)));
-    return homcomp::moments(encoding_of(stream.header), plan, homcomp::sum_kernels(), stream.payload,
-                            exec.threads);
+    const Encoding encoding = encoding_of(stream.header);
+    HOMZ_ASSIGN(const homcomp::Plan plan, homcomp::plan_of(encoding));
+    if (exec.space == Space::device)
+      return homcomp::moments_on_device(encoding, plan, homcomp::sum_kernels(), stream.payload, exec);
+    return homcomp::moments(encoding, plan, homcomp::sum_kernels(), stream.payload, exec.threads);
   }
 
   Result<double> dot(const OpenStream& a, const OpenStream& b, Exec exec) const override {
-    HOMZ_ASSIGN(const homcomp::Plan plan, homcomp::plan_of(encoding_of(a.header)));
-    return homcomp::dot(encoding_of(a.header), plan, homcomp::sum_kernels(), a.payload, b.payload,
-                        exec.threads);
+    const Encoding encoding = encoding_of(a.header);
+    HOMZ_ASSIGN(const homcomp::Plan plan, homcomp::plan_of(encoding));
+    if (exec.space == Space::device)
+      return homcomp::dot_on_device(encoding, plan, homcomp::sum_kernels(), {a.payload, b.payload}, exec);
+    return homcomp::dot(encoding, plan, homcomp::sum_kernels(), a.payload, b.payload, exec.threads);
   }
 };
 

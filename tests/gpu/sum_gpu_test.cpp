@@ -7,13 +7,9 @@ namespace homz::test {
 namespace {
 
 Outcome host_sum(const Combination& combination, const std::vector<Stream>& streams) {
-  std::vector<OpenStream> operands;
-  for (const Stream& each : streams) {
-    const auto open = open_stream(registry(), each, host());
-    if (!open.ok()) return {open.status(), {}};
-    operands.push_back(*open);
-  }
-  const auto made = combine(combination, operands, host());
+  const auto operands = opened_on_host(streams);
+  if (!operands.ok()) return {operands.status(), {}};
+  const auto made = combine(combination, *operands, host());
   if (!made.ok()) return {made.status(), {}};
   const ConstBytes bytes = made->stream();
   return {Status(), {bytes.begin(), bytes.end()}};
@@ -21,30 +17,10 @@ Outcome host_sum(const Combination& combination, const std::vector<Stream>& stre
 
 Outcome gpu_sum(const Combination& combination, const std::vector<Stream>& streams,
                 const GpuVariation& how = {}) {
-  const GpuOperands operands(streams, how);
-  if (!operands.status.ok()) return {operands.status, {}};
-  const GpuBlock fault(sizeof(std::uint32_t), 0, how.poison, how.stream);
-  const GpuBlock size(sizeof(std::uint64_t), 0, how.poison, how.stream);
-  const Exec exec = device(how.stream, reinterpret_cast<std::uint32_t*>(fault.bytes().data()));
-  const auto needs = combination_footprint(operands.open, exec);
-  if (!needs.ok()) return {needs.status(), {}};
-  const GpuBlock stream(needs->stream_bytes, how.misalign, how.poison, how.stream);
-  const GpuBlock scratch(needs->scratch_bytes, how.misalign, how.poison, how.stream);
-  const Status status = combine_streams(combination, operands.open, stream.bytes(), scratch.bytes(),
-                                        reinterpret_cast<std::uint64_t*>(size.bytes().data()), exec);
-  const Status waited = gpu::wait(how.stream);
-  EXPECT_TRUE(waited.ok()) << waited.message();
-  if (!status.ok() || !waited.ok()) return {status.ok() ? waited : status, {}};
-  EXPECT_TRUE(stream.intact()) << "written outside the stream buffer";
-  EXPECT_TRUE(scratch.intact()) << "written outside the scratch buffer";
-  const auto bytes = number_in<std::uint64_t>(size);
-  const auto code = static_cast<Code>(number_in<std::uint32_t>(fault));
-  EXPECT_EQ(bytes == 0, code != Code::ok);
-  if (code != Code::ok) return {Status(code, "told by the GPU"), {}};
-  EXPECT_LE(bytes, needs->stream_bytes);
-  Stream made = stream.get();
-  made.resize(std::min<std::uint64_t>(bytes, made.size()));
-  return {Status(), made};
+  return gpu_result(streams, how,
+                    [&](const auto& operands, Bytes stream, Bytes scratch, std::uint64_t* bytes, Exec exec) {
+                      return combine_streams(combination, operands, stream, scratch, bytes, exec);
+                    });
 }
 
 void check(const Terms& terms, const std::vector<Stream>& streams, const std::string& name,
@@ -53,14 +29,7 @@ void check(const Terms& terms, const std::vector<Stream>& streams, const std::st
                                   << terms.factors[0] << ", shift " << terms.shift << ", scale "
                                   << terms.scale);
   const Combination combination = terms.combination();
-  const Outcome expected = host_sum(combination, streams);
-  const Outcome made = gpu_sum(combination, streams, how);
-  ASSERT_EQ(made.status.code(), expected.status.code())
-      << made.status.message() << "; host: " << expected.status.message();
-  ASSERT_EQ(made.bytes.size(), expected.bytes.size());
-  const auto differs = std::ranges::mismatch(made.bytes, expected.bytes);
-  ASSERT_TRUE(made.bytes == expected.bytes)
-      << "first difference at byte " << differs.in1 - made.bytes.begin();
+  expect_same(gpu_sum(combination, streams, how), host_sum(combination, streams));
 }
 
 // The samples in turn, as many as there are factors.
