@@ -1,19 +1,21 @@
-// Measures sums of streams of homcomp on a GPU: GB/s of the values of one operand, what fraction of the copy
-// bandwidth the bytes that must move make up (streams read and written; medians; the copy is measured in the
-// same run), and how much faster that is than decoding both, adding and encoding; and of a stream plus
-// values, without and with what it decodes to. usage: gpu_sum_bench [MiB [repeats [data [bound]]]]
+// Measures arithmetic on streams of homcomp on a GPU: sums, in GB/s of the values of one operand, and how
+// much faster they are than decoding both, adding and encoding; a stream plus values, without and with what
+// it decodes to; moments, dot products and extrema. "Of floor": what fraction of the copy bandwidth the bytes
+// that must move make up (streams and values, read and written; medians; the copy is measured in the same
+// run). Numbers are calls from beginning to end, the memory that they take included.
+// usage: gpu_sum_bench [MiB [repeats [data [bound]]]]
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
-#include <limits>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "benchmarks/measuring.hpp"
 #include "codecs/builtin.hpp"
+#include "codecs/homcomp/step.hpp"
 #include "core/buffer.hpp"
 #include "core/gpu/gpu.hpp"
 #include "data/synthetic.hpp"
@@ -38,22 +40,23 @@ class Bench {
   Bench(std::uint64_t bytes, unsigned repeats)
       : bytes_(bytes),
         repeats_(repeats),
-        data_(must(gpu::Memory::on_device(bytes + kMost * kApart))),
+        values_(must(Buffer::make(bytes + kMost * kApart))),
+        data_(must(gpu::Memory::on_device(values_.size()))),
         decoded_(must(gpu::Memory::on_device(bytes))) {
     copy_ms_ =
         milliseconds([&] { return gpu::copy(data_.bytes().first(bytes_), decoded_.bytes(), queue()); });
     fmt::print("{}, {} MiB of f32, copy {:.0f} GB/s read and written\n", must(gpu::name()), bytes >> 20,
                2e-6 * static_cast<double>(bytes) / copy_ms_);
-    fmt::print(
-        "{:7} {:9} {:>6} {:>6} | {:>8} {:>8} {:>8} {:>7} | {:>8} {:>8} {:>7} | {:>8} {:>8} | {:>8} {:>8}\n",
-        "data", "bound", "ratio", "sum's", "a+b ms", "GB/s", "of floor", "faster", "8-way ms", "of floor",
-        "7 pairs", "fused ms", "of floor", "decoded", "of floor");
+    fmt::print("{:7} {:9} {:>6} {:>6} | {:>8} {:>8} {:>8} {:>7} | {:>8} {:>8} {:>7}", "data", "bound",
+               "ratio", "sum's", "a+b ms", "GB/s", "of floor", "faster", "8-way ms", "of floor", "7 pairs");
+    for (const char* what : {"fused ms", "decoded", "moments", "dot ms", "min ms"})
+      fmt::print(" | {:>8} {:>8}", what, "of floor");
+    fmt::print("\n");
   }
 
   void put(Synthetic kind) {
-    Buffer host_data = must(Buffer::make(data_.size()));
-    generate(kind, Dtype::f32, data_.size() / 4, host_data.bytes(), 0);
-    must(gpu::copy(host_data.bytes(), data_.bytes(), queue()));
+    generate(kind, Dtype::f32, values_.size() / 4, values_.bytes(), 0);
+    must(gpu::copy(values_.bytes(), data_.bytes(), queue()));
     must(gpu::wait(queue()));
   }
 
@@ -62,12 +65,39 @@ class Bench {
     compression.field = Field::flat(Dtype::f32, bytes_ / 4);
     compression.requested = bound;
     compression.abs_error = must(resolve_over(compression.field, part(0), bound, std::nullopt, exec()));
-    compression.choice = must(registry().choose("homcomp"));
-    double step = std::numeric_limits<double>::max();
-    for (unsigned i = 0; i < kMost; ++i) step = std::min(step, step_of(encode(compression, i)));
-    compression.choice = must(registry().choose(fmt::format("homcomp:step={:.17g}", step)));
+    compression.choice = must(registry().choose(with_step(compression.abs_error)));
     std::vector<Stored> operands;
     for (unsigned i = 0; i < kMost; ++i) operands.push_back(encode(compression, i));
+    fmt::print("{:7} {:9}", to_string(kind), to_string(bound));
+    measure_sums(operands);
+    measure_fused(operands[0], compression.abs_error);
+    measure_numbers(operands[0], operands[1]);
+    fmt::print("\n");
+    std::fflush(stdout);
+  }
+
+ private:
+  CUstream_st* queue() const { return stream_.get(); }
+  std::uint64_t* size() { return reinterpret_cast<std::uint64_t*>(small_.bytes().data()); }
+  std::uint32_t* fault() { return reinterpret_cast<std::uint32_t*>(small_.bytes().data() + 128); }
+  Exec exec() { return device(queue(), fault()); }
+  ConstBytes part(unsigned i) const { return ConstBytes(data_.bytes()).subspan(i * kApart, bytes_); }
+
+  // That which the encoder would take for all operands together.
+  std::string with_step(double abs_error) const {
+    const float step = homcomp::choose_step<float>(abs_error, true, values_.bytes(), std::nullopt);
+    return fmt::format("homcomp:step={}", double{step});
+  }
+
+  // Percent.
+  double of_floor(std::uint64_t moved, double ms) const {
+    return 100 * (static_cast<double>(moved) / (2 * static_cast<double>(bytes_)) * copy_ms_) / ms;
+  }
+  void print(double ms, std::uint64_t moved) const {
+    fmt::print(" | {:8.3f} {:6.0f} %", ms, of_floor(moved, ms));
+  }
+
+  void measure_sums(const std::vector<Stored>& operands) {
     const double encode_ms = encode_ms_;
     const double decode_ms = decode(operands[0]) + decode(operands[1]), add_ms = 1.5 * copy_ms_;
     double pair_ms = 0, all_ms = 0, pairs_ms = 0;
@@ -82,31 +112,34 @@ class Bench {
       chain = sum({&chain, every[i]}, ms);
       pairs_ms += ms;
     }
-    const double fused_ms = fuse(operands[0], compression.abs_error, {}),
-                 decoding_ms = fuse(operands[0], compression.abs_error, decoded_.bytes());
-    const std::uint64_t fused_bytes = bytes_ + operands[0].bytes + fetch<std::uint64_t>(small_.bytes());
-    const double size = static_cast<double>(bytes_);
-    const auto of_floor = [&](std::uint64_t moved, double ms) {
-      return 100 * (static_cast<double>(moved) / (2 * size) * copy_ms_) / ms;
-    };
-    fmt::print(
-        "{:7} {:9} {:6.2f} {:6.2f} | {:8.3f} {:8.0f} {:6.0f} % {:6.1f}x | {:8.3f} {:6.0f} % {:6.2f}x | "
-        "{:8.3f} "
-        "{:6.0f} % | {:8.3f} {:6.0f} %\n",
-        to_string(kind), to_string(bound), size / static_cast<double>(operands[0].bytes),
-        size / static_cast<double>(pair.bytes), pair_ms, size / pair_ms * 1e-6,
-        of_floor(operands[0].bytes + operands[1].bytes + pair.bytes, pair_ms),
-        (decode_ms + add_ms + encode_ms) / pair_ms, all_ms, of_floor(all_bytes, all_ms), pairs_ms / all_ms,
-        fused_ms, of_floor(fused_bytes, fused_ms), decoding_ms, of_floor(bytes_ + fused_bytes, decoding_ms));
-    std::fflush(stdout);
+    const auto size = static_cast<double>(bytes_);
+    fmt::print(" {:6.2f} {:6.2f} | {:8.3f} {:8.0f} {:6.0f} % {:6.1f}x",
+               size / static_cast<double>(operands[0].bytes), size / static_cast<double>(pair.bytes), pair_ms,
+               size / pair_ms * 1e-6, of_floor(operands[0].bytes + operands[1].bytes + pair.bytes, pair_ms),
+               (decode_ms + add_ms + encode_ms) / pair_ms);
+    print(all_ms, all_bytes);
+    fmt::print(" {:6.2f}x", pairs_ms / all_ms);
   }
 
- private:
-  CUstream_st* queue() const { return stream_.get(); }
-  std::uint64_t* size() { return reinterpret_cast<std::uint64_t*>(small_.bytes().data()); }
-  std::uint32_t* fault() { return reinterpret_cast<std::uint32_t*>(small_.bytes().data() + 128); }
-  Exec exec() { return device(queue(), fault()); }
-  ConstBytes part(unsigned i) const { return ConstBytes(data_.bytes()).subspan(i * kApart, bytes_); }
+  void measure_fused(const Stored& stream, double abs_error) {
+    const double fused_ms = fuse(stream, abs_error, {}),
+                 decoding_ms = fuse(stream, abs_error, decoded_.bytes());
+    const std::uint64_t moved = bytes_ + stream.bytes + fetch<std::uint64_t>(small_.bytes());
+    print(fused_ms, moved);
+    print(decoding_ms, bytes_ + moved);
+  }
+
+  void measure_numbers(const Stored& x, const Stored& y) {
+    const OpenStream a = must(open_stream(registry(), x.stream(), exec())),
+                     b = must(open_stream(registry(), y.stream(), exec()));
+    print(milliseconds([&] { return moments(a, exec()).status(); }), x.bytes);
+    print(milliseconds([&] { return dot(a, b, exec()).status(); }), x.bytes + y.bytes);
+    double ms = 0;
+    const Stored least = compute({&x, &y}, ms, [&](const auto& operands, Bytes stream, Bytes scratch) {
+      return extremum_of_streams(Extremum::least, operands[0], operands[1], stream, scratch, size(), exec());
+    });
+    print(ms, x.bytes + y.bytes + least.bytes);
+  }
 
   template <class F>
   double milliseconds(F&& enqueue) {
@@ -150,10 +183,6 @@ class Bench {
         [&] { return encode_stream(compression, part(i), out.bytes(), scratch.bytes(), size(), exec()); });
     return keep(out);
   }
-  double step_of(const Stored& stored) {
-    return fetch<double>(stored.stream().subspan(StreamHeader::kBytes));
-  }
-
   double decode(const Stored& stored) {
     const OpenStream open = must(open_stream(registry(), stored.stream(), exec()));
     gpu::Memory scratch = must(gpu::Memory::on_device(open.scratch_bytes));
@@ -163,17 +192,24 @@ class Bench {
     return ms;
   }
 
-  Stored sum(const std::vector<const Stored*>& of, double& ms) {
+  // What `work(operands, stream, scratch)` makes.
+  template <class Work>
+  Stored compute(const std::vector<const Stored*>& of, double& ms, Work&& work) {
     std::vector<OpenStream> operands;
     for (const Stored* each : of) operands.push_back(must(open_stream(registry(), each->stream(), exec())));
-    const Combination combination{std::span(kOnes).first(of.size())};
     const StreamFootprint needs = must(combination_footprint(operands, exec()));
     gpu::Memory out = must(gpu::Memory::on_device(needs.stream_bytes));
     gpu::Memory scratch = must(gpu::Memory::on_device(needs.scratch_bytes));
-    ms = milliseconds(
-        [&] { return combine_streams(combination, operands, out.bytes(), scratch.bytes(), size(), exec()); });
+    ms = milliseconds([&] { return work(operands, out.bytes(), scratch.bytes()); });
     check_fault();
     return keep(out);
+  }
+
+  Stored sum(const std::vector<const Stored*>& of, double& ms) {
+    const Combination combination{std::span(kOnes).first(of.size())};
+    return compute(of, ms, [&](const auto& operands, Bytes stream, Bytes scratch) {
+      return combine_streams(combination, operands, stream, scratch, size(), exec());
+    });
   }
 
   // The stream plus the values of the second operand.
@@ -194,6 +230,7 @@ class Bench {
   gpu::Stream stream_ = must(gpu::Stream::make());
   gpu::Stopwatch watch_ = must(gpu::Stopwatch::make());
   gpu::Memory small_ = must(gpu::Memory::on_device(256));
+  Buffer values_;  // of all operands, one after the other, kApart
   gpu::Memory data_, decoded_;
   double copy_ms_ = 0, encode_ms_ = 0;
 };

@@ -29,7 +29,7 @@ Result<StreamFootprint> combination_footprint(std::span<const OpenStream> operan
 Status combine_streams(const Combination& combination, std::span<const OpenStream> operands, Bytes stream,
                        Bytes scratch, std::uint64_t* stream_bytes, Exec exec);
 
-// Value by value the lesser or the greater. Bound: the larger one.
+// Value by value the lesser or the greater. Footprint: that of a combination of both. Bound: the larger one.
 Status extremum_of_streams(Extremum which, const OpenStream& a, const OpenStream& b, Bytes stream,
                            Bytes scratch, std::uint64_t* stream_bytes, Exec exec);
 
