@@ -75,7 +75,8 @@ Status check_counts(const Call& call, Place place) {
     return Status(Code::invalid_argument, "counts of what is sent, or received, but not of both");
   for (const auto counts : {call.counts, call.send_counts}) {
     if (!counts.empty() && counts.size() != static_cast<std::size_t>(place.size))
-      return Status(Code::invalid_argument, fmt::format("{} counts for {} ranks", counts.size(), place.size));
+      return Status(Code::invalid_argument, fmt::format("{}: {} counts for {} ranks: give one for each",
+                                                        name_of(call), counts.size(), place.size));
     constexpr std::uint64_t kMost = std::uint64_t{1} << 56;
     std::uint64_t sum = 0;
     for (const std::uint64_t count : counts) {
@@ -106,14 +107,18 @@ Status check_options(const CollectiveOptions& options) {
                   fmt::format("an error bound of {}: must be a finite number above 0, or 0 for none",
                               options.abs_error));
   if (!(options.sigmas >= 0) || !std::isfinite(options.sigmas))
-    return Status(Code::invalid_argument, fmt::format("{} standard deviations", options.sigmas));
+    return Status(
+        Code::invalid_argument,
+        fmt::format("{} standard deviations: give at least 2, or 0 for the worst case", options.sigmas));
   // Sums of few errors, which are not distributed normally, keep the promise from here on.
   if (options.sigmas != 0 && options.sigmas < 2)
     return Status(
         Code::invalid_argument,
         fmt::format("{} standard deviations: give at least 2, or 0 for the worst case", options.sigmas));
   if (!(options.timeout_seconds >= 0))
-    return Status(Code::invalid_argument, fmt::format("a timeout of {} s", options.timeout_seconds));
+    return Status(
+        Code::invalid_argument,
+        fmt::format("a timeout of {} s: give seconds, or 0 to wait for ever", options.timeout_seconds));
   if (compresses(options.scheme) && options.abs_error == 0 &&
       (options.codec.codec == nullptr || !options.codec.codec->info().lossless))
     return Status(Code::invalid_argument,
@@ -164,7 +169,9 @@ Status check(const Call& call, Place place) {
   if (call.collective == Collective::alltoall && place.size > kMostToAll)
     return Status(Code::unsupported, fmt::format("alltoall of {} ranks: {} at most", place.size, kMostToAll));
   if (call.root < 0 || call.root >= place.size)
-    return Status(Code::invalid_argument, fmt::format("root {} of {} ranks", call.root, place.size));
+    return Status(Code::invalid_argument,
+                  fmt::format("{} with root {} of {} ranks: roots are numbered 0 to {}", name_of(call),
+                              call.root, place.size, place.size - 1));
   const std::uint64_t size = size_of(call.dtype);
   const Extents wanted = expected(call, place);
   if (call.in.size() % size != 0 || call.out.size() % size != 0)

@@ -1,6 +1,7 @@
 // A call of a collective: its arguments, checked, and its buffers as parts.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -23,7 +24,8 @@ struct Call {
   std::span<const std::uint64_t> counts = {}, send_counts = {};
   bool may_block = true;  // else the transport's own collectives are no choice
   CollectiveOptions options = {};
-  std::optional<Decision> fixed = {};  // of a plan
+  std::optional<Decision> fixed = {};       // of a plan
+  std::shared_ptr<bool> is_under_way = {};  // of a plan: whether a call of it is
 };
 
 // Without the buffers that this rank is not asked for: a root's, on others.

@@ -191,6 +191,7 @@ Result<AllreducePlan> Communicator::plan_allreduce(ConstBytes in, Bytes out, Dty
                 state_->watch([&] { return launch_choice(state_->office, plan->call, &decision); }));
     HOMZ_TRY(choice.wait());
     plan->call.fixed = decision;
+    plan->call.is_under_way = std::make_shared<bool>(false);
     return AllreducePlan(std::move(plan));
   });
 }

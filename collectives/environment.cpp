@@ -7,6 +7,7 @@
 
 #include "codecs/builtin.hpp"
 #include "collectives/refusal.hpp"
+#include "homomorphic/codec_arithmetic.hpp"
 
 namespace homz {
 namespace {
@@ -23,11 +24,16 @@ bool suits(Scheme scheme, Algorithm asked, const Task& task) {
   return std::ranges::any_of(kEveryAlgorithm, [&](Algorithm each) { return can_run(each, scheme, task); });
 }
 
-bool suits(const CodecChoice& codec, const Task& task) {
-  return codec.codec == nullptr || !task.on_device || codec.codec->on_device();
+// Why it does not suit; empty if it does.
+std::string_view objection_to(const CodecChoice& choice, Scheme scheme, const Task& task) {
+  if (choice.codec == nullptr) return {};
+  if (task.on_device && !choice.codec->on_device()) return "it does not run on GPUs";
+  if (is_homomorphic(scheme) && find_arithmetic(choice.codec->info().id) == nullptr)
+    return "it has no arithmetic, which the scheme needs";
+  return {};
 }
 
-std::string ignored(const char* variable, std::string_view value, const std::string& why) {
+std::string ignored(const char* variable, std::string_view value, std::string_view why) {
   return fmt::format("; {}={} is ignored: {}", variable, value, why);
 }
 
@@ -63,7 +69,8 @@ CollectiveOptions overridden(CollectiveOptions options, const Overrides& overrid
   if (options.scheme == Scheme::automatic && overrides.scheme != Scheme::automatic &&
       suits(overrides.scheme, options.algorithm, task))
     options.scheme = overrides.scheme;
-  if (options.codec.codec == nullptr && suits(overrides.codec, task)) options.codec = overrides.codec;
+  if (options.codec.codec == nullptr && objection_to(overrides.codec, options.scheme, task).empty())
+    options.codec = overrides.codec;
   return options;
 }
 
@@ -76,8 +83,9 @@ std::string ignored_overrides(const CollectiveOptions& options, const Overrides&
   if (options.scheme == Scheme::automatic && overrides.scheme != Scheme::automatic)
     text += ignored("HOMZ_SCHEME", to_string(overrides.scheme),
                     objection_to(options.algorithm, overrides.scheme, task).why);
-  if (options.codec.codec == nullptr && !suits(overrides.codec, task))
-    text += ignored("HOMZ_CODEC", to_string(overrides.codec), "it does not run on GPUs");
+  if (options.codec.codec == nullptr && overrides.codec.codec != nullptr)
+    text += ignored("HOMZ_CODEC", to_string(overrides.codec),
+                    objection_to(overrides.codec, options.scheme, task));
   return text;
 }
 

@@ -151,6 +151,11 @@ Status prepare(Office& office, Call call, Running& run) {
   run.call = without_ignored(std::move(call), run.place);
   const Status fits = check(run.call, run.place);
   if (!fits.ok()) return fits.within(fmt::format("rank {}", wire.rank()));
+  if (run.call.is_under_way && *run.call.is_under_way)
+    return Status(Code::invalid_argument,
+                  fmt::format("rank {}: start() of a plan whose last call is under way: wait for that first, "
+                              "or make a plan for each buffer",
+                              wire.rank()));
   run.signature = signature_of(run.call, wire.size());
   run.task = task_of(run.call, wire.size(), office.ranks_per_node);
   HOMZ_ASSIGN(run.processor, office.processor(run.call.options));
@@ -171,12 +176,19 @@ class Launched final : public Sequence {
   // `choice`: then nothing is moved, but this is there when the operation is done.
   explicit Launched(Office& office, Decision* choice = nullptr)
       : Sequence(choice == nullptr ? kAll : kTransfer), office_(office), choice_(choice) {}
-  ~Launched() override { drop(); }
+  ~Launched() override {
+    drop();
+    if (uses_plan_) *run_.call.is_under_way = false;
+  }
 
   // Calls that cannot begin count, too: ranks number them alike.
   Status begin(Call call) {
     const Status status = no_throw([&] { return prepare(office_, std::move(call), run_); });
-    if (status.ok()) return office_.wire->begin_call(run_.signature);
+    if (status.ok()) {
+      uses_plan_ = run_.call.is_under_way != nullptr;
+      if (uses_plan_) *run_.call.is_under_way = true;
+      return office_.wire->begin_call(run_.signature);
+    }
     office_.wire->next_call();
     return status;
   }
@@ -232,6 +244,7 @@ class Launched final : public Sequence {
   Decision* choice_;
   Running run_;
   std::unique_ptr<Audit> audit_;
+  bool uses_plan_ = false;
 };
 
 }  // namespace

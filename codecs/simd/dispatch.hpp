@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdlib>
 #include <span>
+#include <string>
 
 namespace homz::simd {
 
@@ -44,6 +45,12 @@ class Available {
   std::array<const Kernels*, 3> kernels_{};
   std::size_t count_ = 0;
 };
+
+// "scalar, avx2": what HOMZ_SIMD may say here.
+inline std::string names_of_machine() {
+  return std::string("scalar") + (machine_has_avx2() ? ", avx2" : "") +
+         (machine_has_avx512() ? ", avx512" : "");
+}
 
 template <class Kernels>
 const Kernels& choose(std::span<const Kernels* const> available) {

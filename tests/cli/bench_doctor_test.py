@@ -70,6 +70,13 @@ class BenchAndDoctor(Case):
         text = self.homz("doctor", env={**os.environ, "HDF5_PLUGIN_PRELOAD": "::"}, expect=DIFFERS).text
         self.assertIn("WRONG", text)
 
+    def test_doctor_knows_the_instructions(self):
+        report, checks = self.doctor(HOMZ_SIMD="scalar")
+        self.assertIn("scalar, by HOMZ_SIMD", checks["instructions"]["detail"])
+        report, checks = self.doctor(expect=DIFFERS, HOMZ_SIMD="foo")
+        self.assertFalse(report["ok"])
+        self.assertIn("HOMZ_SIMD=foo is ignored: give one of scalar", checks["instructions"]["detail"])
+
     def test_doctor_tells_what_this_build_has(self):
         cache = {}
         with open(os.path.join(os.path.dirname(harness.PROGRAM), "..", "CMakeCache.txt"), encoding="utf-8") as file:

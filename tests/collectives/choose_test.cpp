@@ -444,6 +444,9 @@ TEST_F(Environment, SaysWhatIsIgnored) {
   EXPECT_EQ(ignored_by(product, options_of(Algorithm::ring, Scheme::ccoll)), "");
   product.on_device = true;
   EXPECT_NE(ignored_by(product).find("; HOMZ_CODEC=zstd"), std::string::npos) << ignored_by(product);
+  const std::string by_codec = ignored_by(task_of(1000, 4), options_of(Algorithm::automatic, Scheme::hzccl));
+  EXPECT_TRUE(by_codec.ends_with("shuffle=1 is ignored: it has no arithmetic, which the scheme needs"))
+      << by_codec;
   ::setenv("HOMZ_ALGORITHM", "native", 1);
   Task native = task_of(1000, 4);
   native.has_native = true;

@@ -86,6 +86,25 @@ TEST(Plan, OfDataThatOutgrowTheBound) {
   });
 }
 
+TEST(Plan, IsNotStartedWhileItIsUnderWay) {
+  const Watchdog watchdog(100);
+  on_ranks(2, [&](Communicator& communicator) {
+    Values<float> in(1000, 1), out(1000);
+    auto plan = communicator.plan_allreduce(bytes_of(in), bytes_of(out), Dtype::f32, ReduceOp::sum, {});
+    ASSERT_TRUE(plan.ok()) << plan.status().message();
+    for (int i = 0; i < 2; ++i) {
+      auto started = plan->start();
+      ASSERT_TRUE(started.ok()) << started.status().message();
+      ASSERT_TRUE(started->wait().ok());
+    }
+    auto first = plan->start();
+    ASSERT_TRUE(first.ok()) << first.status().message();
+    const Status again = plan->start().status();
+    EXPECT_EQ(again.code(), Code::invalid_argument);
+    EXPECT_NE(again.message().find("is under way"), std::string::npos) << again.message();
+  });
+}
+
 // Refused after an error of another call, and as before once all ranks have renewed.
 TEST(Plan, OutlivesAnErrorAndRenew) {
   const Watchdog watchdog(100);

@@ -30,6 +30,16 @@ double ratio_of(double raw_bytes, double sent_bytes) {
   return raw_bytes > 0 ? raw_bytes / sent_bytes : 1;
 }
 
+std::string scheme_text(const Point& point) {
+  return fmt::format("{}{}", to_string(point.report.scheme),
+                     point.asked_scheme == Scheme::automatic ? "*" : "");
+}
+
+std::string algorithm_text(const Point& point) {
+  return fmt::format("{}{}", to_string(point.report.algorithm),
+                     point.asked_algorithm == Algorithm::automatic ? "*" : "");
+}
+
 std::string wire_text(const Point& point) {
   return point.wire_bytes_per_rank ? fmt::format("{:.0f}", *point.wire_bytes_per_rank) : "-";
 }
@@ -38,9 +48,12 @@ std::string error_text(const Point& point) {
   return point.bound > 0 ? fmt::format("{:.3f}", point.max_error / point.bound) : "-";
 }
 
-nlohmann::ordered_json json_of(Collective collective, const Point& point) {
+nlohmann::ordered_json json_of(const Settings& settings, std::string_view data, const Point& point) {
   using Json = nlohmann::ordered_json;
-  return {{"collective", to_string(collective)},
+  return {{"collective", to_string(settings.collective)},
+          {"op", to_string(settings.op)},
+          {"dtype", to_string(settings.dtype)},
+          {"data", data},
           {"size_bytes", point.size_bytes},
           {"asked", fmt::format("{}, {}", to_string(point.asked_scheme), to_string(point.asked_algorithm))},
           {"ranks", point.ranks},

@@ -44,10 +44,13 @@ Point point_of(const Settings& settings, std::uint64_t size, int ranks, const Co
 // Raw bytes over sent ones; 1 where no values were sent, or nobody knows.
 double ratio_of(double raw_bytes, double sent_bytes);
 
-// For people: "-" where it is unknown, or there is no bound.
+// For people: what was done, with a * if auto has chosen it.
+std::string scheme_text(const Point& point);
+std::string algorithm_text(const Point& point);
+// "-" where it is unknown, or there is no bound.
 std::string wire_text(const Point& point);
 std::string error_text(const Point& point);
 
-nlohmann::ordered_json json_of(Collective collective, const Point& point);
+nlohmann::ordered_json json_of(const Settings& settings, std::string_view data, const Point& point);
 
 }  // namespace homz::bench

@@ -87,7 +87,8 @@ void ask_how(CLI::App& app, Texts& texts, Settings& settings) {
 void ask_calls(CLI::App& app, Texts& texts, Settings& settings, const std::string& native) {
   app.add_option("--codec,-c", texts.codec, "as of homz compress");
   app.add_option("--piece", settings.options.piece_values, "values that travel at once; 0: by the profile");
-  app.add_option("--threads", settings.options.threads, "for coding, of each rank")->capture_default_str();
+  app.add_option("--threads", settings.options.threads, "for coding, of each rank; 0: one a core")
+      ->capture_default_str();
   app.add_flag("--trust", settings.options.trusts_ranks,
                native + " own collectives run without an agreement before");
   app.add_option("--timeout", settings.options.timeout_seconds,

@@ -29,7 +29,7 @@ void print_row(const Point& p) {
       "{:>13} {:>8} {:>13} {:>18} {:>10.3f} {:>6.0f}% {:>10.3f} {:>6.2f}x {:>6.2f} {:>8.2f} {:>8.2f} "
       "{:>8.2f} "
       "{:>12} {:>11} {:>4} {:>8.3f} {:>8.3f} {:>8.3f} {:>8.3f}\n",
-      p.size_bytes, p.data, to_string(report.scheme), to_string(report.algorithm), p.seconds * 1e3,
+      p.size_bytes, p.data, bench::scheme_text(p), bench::algorithm_text(p), p.seconds * 1e3,
       100 * (p.most_seconds - p.least_seconds) / p.seconds, p.plain_seconds * 1e3, faster, p.ratio,
       faster / p.ratio, p.algbw_gbps, p.busbw_gbps, bench::wire_text(p), bench::error_text(p),
       p.identical ? "yes" : "NO", report.encode_seconds * 1e3, report.combine_seconds * 1e3,
@@ -55,7 +55,7 @@ void Output::print_head() const {
              settings_.nodes ? ", a node each" : "", fmt::join(gpus, ", "));
   fmt::print("# NCCL {}, {}\n", document_["nccl"].get<std::string>(),
              environment.empty() ? "no NCCL_ variables" : fmt::format("{}", fmt::join(environment, " ")));
-  fmt::print("# Coding and waiting: of rank 0, in the last call. Milliseconds.\n");
+  fmt::print("# *: as auto has chosen. Coding and waiting: of rank 0, in the last call. Milliseconds.\n");
   fmt::print(
       "# {:>11} {:>8} {:>13} {:>18} {:>10} {:>7} {:>10} {:>7} {:>6} {:>8} {:>8} {:>8} {:>12} {:>11} {:>4} "
       "{:>8} {:>8} {:>8} {:>8}\n",
@@ -67,8 +67,7 @@ void Output::print_head() const {
 void Output::add(const Point& point) {
   const std::lock_guard lock(guard_);
   is_sound_ &= point.identical && point.keeps_bound();
-  nlohmann::ordered_json json = bench::json_of(settings_.collective, point);
-  json["data"] = point.data;
+  nlohmann::ordered_json json = bench::json_of(settings_, point.data, point);
   json["calls"] = point.calls;
   document_["results"].push_back(std::move(json));
   if (settings_.json) return;

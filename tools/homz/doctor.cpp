@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "codecs/builtin.hpp"
+#include "codecs/simd/dispatch.hpp"
 #include "core/canary.hpp"
 #include "core/compress.hpp"
 #include "core/gpu/gpu.hpp"
@@ -80,6 +81,19 @@ Check check_canary() {
   const Status status = check_arithmetic();
   return {"arithmetic", status.ok(),
           status.ok() ? "no fused multiply-add, subnormal numbers are kept" : status.message()};
+}
+
+Check check_instructions() {
+  const std::string wanted = environment("HOMZ_SIMD").value_or(""), all = simd::names_of_machine();
+  if (wanted.empty()) return {"instructions", true, fmt::format("{}: the last of them", all)};
+  for (std::string_view rest = all; !rest.empty();) {
+    const std::size_t end = std::min(rest.find(", "), rest.size());
+    if (rest.substr(0, end) == wanted)
+      return {"instructions", true, fmt::format("{}, by HOMZ_SIMD; there are {}", wanted, all)};
+    rest.remove_prefix(std::min(end + 2, rest.size()));
+  }
+  return {"instructions", false,
+          fmt::format("HOMZ_SIMD={} is ignored: give one of {}, or unset it", printable(wanted), all)};
 }
 
 // A small field with everything in it that hurts, through every codec and back.
@@ -188,8 +202,8 @@ Result<Exit> run(bool as_json) {
   const hdf5::LibraryInfo library = hdf5::library_info();
   const PluginSearch search = examine_plugin_search(
       environment("HDF5_PLUGIN_PATH"), environment("HDF5_PLUGIN_PRELOAD"), library.plugin_directory);
-  const std::vector<Check> checks = {check_canary(), check_codecs(), check_hdf5(library),
-                                     check_plugins(search), check_locale()};
+  const std::vector<Check> checks = {check_canary(),      check_instructions(),  check_codecs(),
+                                     check_hdf5(library), check_plugins(search), check_locale()};
   bool ok = true;
   for (const Check& check : checks) ok = ok && check.ok;
   if (as_json)

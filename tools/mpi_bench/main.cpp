@@ -17,8 +17,9 @@ using Json = nlohmann::ordered_json;
 constexpr int kUsage = 2, kFailed = 1, kBroken = 3;  // 3: a bound or the identity of results
 
 void print_head(const Settings& settings, int ranks) {
-  fmt::print("# homz {}, {} ranks, {} of {}, data {}\n", to_string(settings.collective), ranks,
-             to_string(settings.op), to_string(settings.dtype), settings.data);
+  fmt::print("# homz {}, {} ranks, {} of {}, data {}; *: as auto has chosen\n",
+             to_string(settings.collective), ranks, to_string(settings.op), to_string(settings.dtype),
+             settings.data);
   fmt::print("# {:>11} {:>13} {:>18} {:>12} {:>7} {:>12} {:>7} {:>10} {:>10} {:>12} {:>7} {:>11} {:>5}\n",
              "size", "scheme", "algorithm", "time us", "spread", "plain us", "faster", "algbw GB/s",
              "busbw GB/s", "wire B/rank", "ratio", "error/bound", "same");
@@ -29,7 +30,7 @@ void print_row(const Point& p) {
       "{:>13} {:>13} {:>18} {:>12.1f} {:>6.0f}% {:>12.1f} {:>6.2f}x {:>10.3f} {:>10.3f} {:>12} {:>7.2f} "
       "{:>11} "
       "{:>5}\n",
-      p.size_bytes, to_string(p.report.scheme), to_string(p.report.algorithm), p.seconds * 1e6,
+      p.size_bytes, bench::scheme_text(p), bench::algorithm_text(p), p.seconds * 1e6,
       100 * (p.most_seconds - p.least_seconds) / p.seconds, p.plain_seconds * 1e6,
       p.plain_seconds / p.seconds, p.algbw_gbps, p.busbw_gbps, bench::wire_text(p), p.ratio,
       bench::error_text(p), p.identical ? "yes" : "NO");
@@ -70,7 +71,7 @@ Result<int> run(const Settings& settings, int rank) {
     HOMZ_ASSIGN(const std::vector<Point> points, measure(communicator, *plain, settings, size));
     for (const Point& point : points) {
       is_sound &= point.identical && point.keeps_bound();
-      if (speaks && settings.json) results.push_back(bench::json_of(settings.collective, point));
+      if (speaks && settings.json) results.push_back(bench::json_of(settings, settings.data, point));
       if (speaks && !settings.json) print_row(point);
     }
   }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <cmath>
 
 namespace homz::mpi_bench {
 namespace {
@@ -26,6 +27,9 @@ Status understand(const Texts& texts, Settings& settings) {
   settings.data = settings.is_file ? texts.file : texts.data;
   if (!settings.is_file) HOMZ_TRY(bench::check_data(settings.data, "incompressible"));
   HOMZ_ASSIGN(settings.plain, parse_algorithms("--plain", texts.plain));
+  if (!(settings.pause_seconds >= 0) || std::isinf(settings.pause_seconds))
+    return Status(Code::invalid_argument,
+                  fmt::format("--pause {}: give seconds, or 0", settings.pause_seconds));
   return Status();
 }
 
