@@ -5,10 +5,14 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 build=${1:-build-gpu}
 nvidia-smi --query-gpu=name,driver_version --format=csv,noheader
+echo "commit $(git describe --always --dirty 2> /dev/null || echo unknown)"
+mkdir -p "$build"
+log=$build/gpu.log
 cmake -B "$build" -DCMAKE_BUILD_TYPE=Release -DHOMZ_CUDA=ON \
-  -DCMAKE_CUDA_ARCHITECTURES="${HOMZ_GPU_ARCHITECTURES:-90}" > "$build.log" 2>&1 || { cat "$build.log"; exit 1; }
-cmake --build "$build" -j "$(nproc)" --target test_gpu test_gpu_sum gpu_bench gpu_sum_bench homz >> "$build.log" 2>&1 ||
-  { tail -50 "$build.log"; exit 1; }
-ctest --test-dir "$build" -L gpu -j 12 --output-on-failure | tail -8
+  -DCMAKE_CUDA_ARCHITECTURES="${HOMZ_GPU_ARCHITECTURES:-90}" > "$log" 2>&1 || { cat "$log"; exit 1; }
+cmake --build "$build" -j "$(nproc)" >> "$log" 2>&1 || { tail -50 "$log"; exit 1; }
+echo "built in $SECONDS s"
+ctest --test-dir "$build" -L gpu -j 12 --output-on-failure | tail -12
+echo "tested after $SECONDS s"
 "$build/bin/gpu_bench" "${HOMZ_GPU_MIB:-1024}" 9
 "$build/bin/gpu_sum_bench" "${HOMZ_GPU_MIB:-1024}" 9

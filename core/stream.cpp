@@ -25,14 +25,6 @@ Status require_space(Exec exec) {
   return exec.space == Space::host ? Status() : gpu::ready();
 }
 
-Status require_coder(const Codec& codec, Exec exec) {
-  if (exec.space == Space::host || codec.on_device()) return Status();
-  return Status(Code::unsupported,
-                fmt::format("codec {} has no coder for GPUs: use it on the host, or another "
-                            "codec such as cuszp2",
-                            codec.info().name));
-}
-
 Status check_buffers(ConstBytes input, ConstBytes output, ConstBytes scratch) {
   const auto is_missing = [](ConstBytes buffer) { return buffer.data() == nullptr && !buffer.empty(); };
   if (is_missing(input) || is_missing(output) || is_missing(scratch))
@@ -164,7 +156,7 @@ Status check_compression(const Compression& compression) {
 Result<StreamFootprint> find_footprint(const Compression& compression, Exec exec) {
   HOMZ_TRY(require_space(exec));
   HOMZ_TRY(check_compression(compression));
-  HOMZ_TRY(require_coder(*compression.choice.codec, exec));
+  HOMZ_TRY(require_coder(*compression.choice.codec, exec.space));
   if (compression.always_coded && exec.space == Space::device && !compression.choice.codec->codes_all())
     return Status(Code::unsupported, fmt::format("codec {} does not code all data: use homcomp",
                                                  compression.choice.codec->info().name));
@@ -250,7 +242,7 @@ Result<OpenStream> open_known(const Registry& registry, const StreamHeader& know
   if (!codec_applies(header, info))
     return Status(Code::corrupt_stream,
                   fmt::format("a stream of codec {} with bound {}", info.name, header.abs_error));
-  HOMZ_TRY(require_coder(*stream.codec, exec));
+  HOMZ_TRY(require_coder(*stream.codec, exec.space));
   const auto needs = stream.codec->footprint(encoding_of(header), exec);
   if (!needs.ok()) return Status(Code::corrupt_stream, needs.status().message());
   if (header.payload_bytes < needs->min_payload)
@@ -336,6 +328,14 @@ Status decode_part(const OpenStream& stream, const Region& region, Bytes data, B
 }
 
 }  // namespace
+
+Status require_coder(const Codec& codec, Space space) {
+  if (space == Space::host || codec.on_device()) return Status();
+  return Status(Code::unsupported,
+                fmt::format("codec {} has no coder for GPUs: use it on the host, or another "
+                            "codec such as cuszp2",
+                            codec.info().name));
+}
 
 Result<StreamFootprint> footprint(const Compression& compression, Exec exec) {
   return enter([&] { return find_footprint(compression, exec); });

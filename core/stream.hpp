@@ -42,6 +42,9 @@ struct StreamFootprint {
   std::uint64_t scratch_zeros = 0;  // of Footprint
 };
 
+// Error: unsupported, if the codec does not code there. (The functions below find out by themselves.)
+Status require_coder(const Codec& codec, Space space);
+
 Result<StreamFootprint> footprint(const Compression& compression, Exec exec);
 
 // Compresses `data` (field.bytes() bytes, any alignment) into `stream`; *stream_bytes receives the size.

@@ -34,7 +34,8 @@ bool is_aligned(const std::byte* memory, std::uint64_t to) {
 Status check_alignment(ConstBytes data, Dtype dtype, ConstBytes stream) {
   constexpr std::uint64_t kStream = 8;
   if (!is_aligned(data.data(), size_of(dtype)))
-    return Status(Code::invalid_argument, "data that a GPU reaches must be aligned to the size of its values");
+    return Status(Code::invalid_argument,
+                  "data that a GPU reaches must be aligned to the size of its values");
   if (!is_aligned(stream.data(), kStream))
     return Status(Code::invalid_argument, "streams that a GPU reaches must be aligned to 8 bytes");
   return Status();

@@ -79,7 +79,7 @@ int run(const Arguments& arguments) {
   if (command == "compress") return compress(arguments);
   if (command == "decompress") {
     const std::uint64_t max_bytes = arguments.size() > 3 ? std::stoull(arguments[3]) : UINT64_MAX;
-    return print(decompress_file(arguments.at(1), arguments.at(2), 2, max_bytes, {}));
+    return print(decompress_file(arguments.at(1), arguments.at(2), {2, Space::host, max_bytes, {}}));
   }
   if (command == "inspect") return print(inspect_file(arguments.at(1)));
   if (command == "equal") return equal(arguments.at(1), arguments.at(2));

@@ -8,26 +8,12 @@
 #include "codecs/builtin.hpp"
 #include "core/bits.hpp"
 #include "core/byte_order.hpp"
-#include "core/threads.hpp"
 #include "tools/hdf5/errors.hpp"
 
 namespace homz::hdf5 {
 namespace {
 
 constexpr std::uint64_t kBatchBytes = 256 << 20, kBatchChunks = 4096;
-
-// Runs work(i, scratch, exec) for i < count on `threads` threads, each with a scratch buffer of its own. A
-// single task gets all threads for itself.
-template <class F>
-Status each_chunk(std::uint64_t count, unsigned threads, F work) {
-  if (threads == 0) threads = hardware_threads();
-  const std::uint64_t workers = std::min<std::uint64_t>(threads, count);
-  const Exec exec = host(count == 1 ? threads : 1);
-  std::vector<Buffer> scratches(workers);
-  return try_parallel_for_workers(
-      count, static_cast<unsigned>(workers),
-      [&](std::uint64_t i, std::uint64_t worker) { return work(i, &scratches[worker], exec); });
-}
 
 Status select(hid_t space, const hsize_t* start, const Box& box) {
   return check(H5Sselect_hyperslab(space, H5S_SELECT_SET, start, nullptr, box.lengths.data(), nullptr),
@@ -94,11 +80,11 @@ Status StoredChunk::read(const Dataset& dataset, const Box& box) {
   return Status();
 }
 
-Result<ChunkReader> ChunkReader::make(const Dataset& dataset, const ChunkGrid& grid, unsigned threads) {
+Result<ChunkReader> ChunkReader::make(const Dataset& dataset, const ChunkGrid& grid, Workers& workers) {
   ChunkReader reader;
   reader.dataset_ = &dataset;
   reader.grid_ = grid;
-  reader.threads_ = threads;
+  reader.workers_ = &workers;
   reader.chunk_bytes_ = grid.chunk_values() * size_of(dataset.element->dtype);
   HOMZ_ASSIGN(reader.file_space_, own(H5Scopy(dataset.space), "copy the dataspace"));
   HOMZ_ASSIGN(reader.memory_space_, chunk_space(grid));
@@ -131,8 +117,7 @@ Status ChunkReader::fetch(std::uint64_t chunk, std::size_t place) {
   return fetched_[place].read(*dataset_, box).within(grid_.place(box));
 }
 
-Status ChunkReader::decode(std::uint64_t chunk, std::size_t place, Bytes slot, Buffer* scratch,
-                           Exec exec) const {
+Status ChunkReader::decode(std::uint64_t chunk, std::size_t place, Bytes slot, Coder& coder) const {
   const StoredChunk& fetched = fetched_[place];
   const auto decoded = [&]() -> Status {
     const ConstBytes bytes = fetched.bytes();
@@ -144,9 +129,8 @@ Status ChunkReader::decode(std::uint64_t chunk, std::size_t place, Bytes slot, B
       if (coding_->big_endian) swap_bytes(coding_->dtype, slot, 1);
       return Status();
     }
-    HOMZ_ASSIGN(const OpenStream open, open_chunk(registry(), *coding_, bytes, exec));
-    HOMZ_TRY(scratch->reserve(open.scratch_bytes));
-    return decode_stream(open, slot, scratch->bytes(), exec);
+    HOMZ_ASSIGN(const OpenStream open, open_chunk(registry(), *coding_, bytes, coder.exec()));
+    return coder.decode(open, bytes, slot);
   };
   return decoded().within(grid_.place(grid_.box(chunk)));
 }
@@ -159,8 +143,8 @@ Status ChunkReader::read(std::span<const std::uint64_t> chunks, Bytes slots, Con
     HOMZ_ASSIGN(const LibraryFill fill, library_fill(dataset_->properties, coding_->dtype));
     if (fetched_.size() < chunks.size()) fetched_.resize(chunks.size());
     for (std::size_t i = 0; i < chunks.size(); ++i) HOMZ_TRY(fetch(chunks[i], i));
-    HOMZ_TRY(each_chunk(chunks.size(), threads_, [&](std::uint64_t i, Buffer* scratch, Exec exec) {
-      if (fetched_[i].size != 0) return decode(chunks[i], i, slot(i), scratch, exec);
+    HOMZ_TRY(workers_->each(chunks.size(), [&](std::uint64_t i, Coder& coder) {
+      if (fetched_[i].size != 0) return decode(chunks[i], i, slot(i), coder);
       fill_with(slot(i), fill.value);
       return Status();
     }));
@@ -170,13 +154,13 @@ Status ChunkReader::read(std::span<const std::uint64_t> chunks, Bytes slots, Con
 }
 
 Result<ChunkWriter> ChunkWriter::make(hid_t dataset, const ChunkGrid& grid, const ChunkCoding& coding,
-                                      std::uint64_t batch, unsigned threads) {
+                                      std::uint64_t batch, Workers& workers) {
   ChunkWriter writer;
   writer.dataset_ = dataset;
   writer.grid_ = grid;
-  writer.threads_ = threads;
+  writer.workers_ = &workers;
   HOMZ_ASSIGN(writer.compression_, compression_of(registry(), coding));
-  HOMZ_ASSIGN(writer.needs_, footprint(writer.compression_, host(1)));
+  HOMZ_ASSIGN(writer.needs_, footprint(writer.compression_, workers.exec()));
   HOMZ_ASSIGN(writer.streams_, Buffer::make(batch * writer.needs_.stream_bytes));
   writer.sizes_.resize(batch);
   return writer;
@@ -187,11 +171,8 @@ Status ChunkWriter::write(std::span<const std::uint64_t> chunks, ConstBytes slot
   const auto stream = [&](std::uint64_t i) {
     return streams_.bytes().subspan(i * needs_.stream_bytes, needs_.stream_bytes);
   };
-  HOMZ_TRY(each_chunk(chunks.size(), threads_, [&](std::uint64_t i, Buffer* scratch, Exec exec) -> Status {
-    HOMZ_ASSIGN(const StreamFootprint needs, footprint(compression_, exec));
-    HOMZ_TRY(scratch->reserve(needs.scratch_bytes));
-    return encode_stream(compression_, slots.subspan(i * data_bytes, data_bytes), stream(i), scratch->bytes(),
-                         &sizes_[i], exec);
+  HOMZ_TRY(workers_->each(chunks.size(), [&](std::uint64_t i, Coder& coder) {
+    return coder.encode(compression_, slots.subspan(i * data_bytes, data_bytes), stream(i), &sizes_[i]);
   }));
   for (std::size_t i = 0; i < chunks.size(); ++i) {
     const Box box = grid_.box(chunks[i]);

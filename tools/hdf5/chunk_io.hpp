@@ -1,5 +1,5 @@
-// Chunks between an HDF5 dataset and memory: many at a time, coded by several threads, past the library's
-// filters where the dataset is ours. The threads call nothing of HDF5.
+// Chunks between an HDF5 dataset and memory: many at a time, coded by several workers, past the library's
+// filters where the dataset is ours. The workers' threads call nothing of HDF5.
 #pragma once
 
 #include <hdf5.h>
@@ -13,6 +13,7 @@
 #include "tools/hdf5/coding.hpp"
 #include "tools/hdf5/dataset.hpp"
 #include "tools/hdf5/grid.hpp"
+#include "tools/hdf5/workers.hpp"
 
 namespace homz::hdf5 {
 
@@ -36,7 +37,7 @@ struct StoredChunk {
 class ChunkReader {
  public:
   // `grid` is the dataset's own, or any if it is not chunked.
-  static Result<ChunkReader> make(const Dataset& dataset, const ChunkGrid& grid, unsigned threads);
+  static Result<ChunkReader> make(const Dataset& dataset, const ChunkGrid& grid, Workers& workers);
 
   // Chunk i goes to slots[i * chunk bytes]. Values outside the dataset become `padding`.
   Status read(std::span<const std::uint64_t> chunks, Bytes slots, ConstBytes padding);
@@ -44,11 +45,11 @@ class ChunkReader {
  private:
   Status read_with_library(std::uint64_t chunk, Bytes slot);
   Status fetch(std::uint64_t chunk, std::size_t place);
-  Status decode(std::uint64_t chunk, std::size_t place, Bytes slot, Buffer* scratch, Exec exec) const;
+  Status decode(std::uint64_t chunk, std::size_t place, Bytes slot, Coder& coder) const;
 
   const Dataset* dataset_ = nullptr;
   ChunkGrid grid_;
-  unsigned threads_ = 1;
+  Workers* workers_ = nullptr;
   std::uint64_t chunk_bytes_ = 0;
   Handle file_space_, memory_space_;
   std::optional<ChunkCoding> coding_;    // of a dataset that is ours and read past the library's filters
@@ -60,7 +61,7 @@ class ChunkReader {
 class ChunkWriter {
  public:
   static Result<ChunkWriter> make(hid_t dataset, const ChunkGrid& grid, const ChunkCoding& coding,
-                                  std::uint64_t batch, unsigned threads);
+                                  std::uint64_t batch, Workers& workers);
   std::uint64_t stream_bytes() const { return needs_.stream_bytes; }  // of one chunk, at most
 
   Status write(std::span<const std::uint64_t> chunks, ConstBytes slots);
@@ -70,7 +71,7 @@ class ChunkWriter {
   ChunkGrid grid_;
   Compression compression_;
   StreamFootprint needs_;
-  unsigned threads_ = 1;
+  Workers* workers_ = nullptr;
   Buffer streams_;
   std::vector<std::uint64_t> sizes_;
 };

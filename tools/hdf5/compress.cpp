@@ -22,7 +22,12 @@ class Compressor {
  public:
   Compressor(hid_t from, hid_t to, const Selection& selection, const CompressOptions& options,
              FileReport* report)
-      : from_(from), to_(to), selection_(selection), options_(options), report_(report) {}
+      : from_(from),
+        to_(to),
+        selection_(selection),
+        options_(options),
+        workers_(options.threads, options.space),
+        report_(report) {}
 
   // The compressed dataset, or an invalid handle where it is to be copied as it is.
   Result<Handle> remake(const std::string& path, const Translator& translator) {
@@ -47,7 +52,7 @@ class Compressor {
     const ChunkGrid grid(dataset.extents,
                          dataset.chunk.empty() ? default_chunk(dataset.extents) : dataset.chunk);
     HOMZ_ASSIGN(const std::vector<std::uint64_t> chunks, existing_chunks(dataset, grid));
-    auto surveyed = survey(dataset, grid, chunks, choice.bound, options_.fill, options_.threads);
+    auto surveyed = survey(dataset, grid, chunks, choice.bound, options_.fill, workers_);
     if (!surveyed.ok()) return explain(surveyed.status());
     const ChunkCoding coding = coding_of(dataset, grid, choice, *surveyed);
     HOMZ_ASSIGN(Handle made, create(dataset, grid, coding, translator));
@@ -85,8 +90,8 @@ class Compressor {
   Status transfer(const Dataset& dataset, const ChunkGrid& grid, const std::vector<std::uint64_t>& chunks,
                   const ChunkCoding& coding, hid_t made) {
     const std::uint64_t batch = batch_chunks(grid, 2 * coding.bytes());
-    HOMZ_ASSIGN(ChunkReader reader, ChunkReader::make(dataset, grid, options_.threads));
-    HOMZ_ASSIGN(ChunkWriter writer, ChunkWriter::make(made, grid, coding, batch, options_.threads));
+    HOMZ_ASSIGN(ChunkReader reader, ChunkReader::make(dataset, grid, workers_));
+    HOMZ_ASSIGN(ChunkWriter writer, ChunkWriter::make(made, grid, coding, batch, workers_));
     HOMZ_ASSIGN(Buffer slots, Buffer::make(batch * coding.bytes()));
     HOMZ_ASSIGN(const LibraryFill padding, library_fill(dataset.properties, coding.dtype));
     const std::uint64_t before = done_, bytes = dataset.values() * size_of(coding.dtype);
@@ -150,6 +155,7 @@ class Compressor {
   hid_t from_, to_;
   const Selection& selection_;
   const CompressOptions& options_;
+  Workers workers_;
   FileReport* report_;
   std::uint64_t done_ = 0;
 };

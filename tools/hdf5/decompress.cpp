@@ -18,9 +18,14 @@ namespace {
 
 class Decompressor {
  public:
-  Decompressor(hid_t from, hid_t to, unsigned threads, std::uint64_t total, const Progress& progress,
+  Decompressor(hid_t from, hid_t to, const DecompressOptions& options, std::uint64_t total,
                FileReport* report)
-      : from_(from), to_(to), threads_(threads), total_(total), progress_(progress), report_(report) {}
+      : from_(from),
+        to_(to),
+        workers_(options.threads, options.space),
+        total_(total),
+        progress_(options.progress),
+        report_(report) {}
 
   Result<Handle> remake(const std::string& path, const Translator& translator) {
     HOMZ_ASSIGN(const Dataset dataset, Dataset::open(from_, path));
@@ -61,7 +66,7 @@ class Decompressor {
     const Dtype dtype = dataset.element->dtype;
     const std::uint64_t chunk_bytes = grid.chunk_values() * size_of(dtype);
     const std::uint64_t batch = batch_chunks(grid, chunk_bytes);
-    HOMZ_ASSIGN(ChunkReader reader, ChunkReader::make(dataset, grid, threads_));
+    HOMZ_ASSIGN(ChunkReader reader, ChunkReader::make(dataset, grid, workers_));
     HOMZ_ASSIGN(Buffer slots, Buffer::make(batch * chunk_bytes));
     HOMZ_ASSIGN(const LibraryFill padding, library_fill(dataset.properties, dtype));
     const std::uint64_t before = done_, bytes = dataset.values() * size_of(dtype);
@@ -84,7 +89,7 @@ class Decompressor {
   }
 
   hid_t from_, to_;
-  unsigned threads_;
+  Workers workers_;
   std::uint64_t total_, done_ = 0;
   const Progress& progress_;
   FileReport* report_;
@@ -105,15 +110,15 @@ Result<std::uint64_t> declared_bytes(hid_t file, const Tree& tree, std::uint64_t
                                             total, max_bytes));
 }
 
-Result<FileReport> decompress_open(const std::string& input, const std::string& output, unsigned threads,
-                                   std::uint64_t max_bytes, const Progress& progress) {
+Result<FileReport> decompress_open(const std::string& input, const std::string& output,
+                                   const DecompressOptions& options) {
   HOMZ_TRY(register_filter());
   FileReport report;
   HOMZ_ASSIGN(const Handle from, open_input(input));
   HOMZ_ASSIGN(const Tree tree, Tree::read(from));
-  HOMZ_ASSIGN(const std::uint64_t total, declared_bytes(from, tree, max_bytes));
+  HOMZ_ASSIGN(const std::uint64_t total, declared_bytes(from, tree, options.max_bytes));
   HOMZ_ASSIGN(Handle to, create_output(output, from));
-  Decompressor decompressor(from, to, threads, total, progress, &report);
+  Decompressor decompressor(from, to, options, total, &report);
   HOMZ_TRY(copy_file(from, to, tree, &report, [&](const std::string& path, const Translator& translator) {
     return decompressor.remake(path, translator);
   }));
@@ -123,10 +128,10 @@ Result<FileReport> decompress_open(const std::string& input, const std::string& 
 
 }  // namespace
 
-Result<FileReport> decompress_file(const std::string& input, const std::string& output, unsigned threads,
-                                   std::uint64_t max_bytes, const Progress& progress) {
+Result<FileReport> decompress_file(const std::string& input, const std::string& output,
+                                   const DecompressOptions& options) {
   const QuietErrors quiet;
-  auto report = no_throw([&] { return decompress_open(input, output, threads, max_bytes, progress); });
+  auto report = no_throw([&] { return decompress_open(input, output, options); });
   if (!report.ok()) return about_file(report.status(), input, output);
   return report;
 }

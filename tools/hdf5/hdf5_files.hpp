@@ -13,6 +13,7 @@
 #include "codecs/builtin.hpp"
 #include "core/buffer.hpp"
 #include "core/error_bound.hpp"
+#include "core/exec.hpp"
 #include "core/field.hpp"
 #include "core/status.hpp"
 
@@ -44,6 +45,14 @@ struct CompressOptions {
   std::vector<std::string> exclude;   // globs
   Fill fill;
   unsigned threads = 0;
+  Space space = Space::host;  // where chunks are coded
+  Progress progress;
+};
+
+struct DecompressOptions {
+  unsigned threads = 0;
+  Space space = Space::host;
+  std::uint64_t max_bytes = UINT64_MAX;
   Progress progress;
 };
 
@@ -76,8 +85,8 @@ struct FileReport {
 Result<FileReport> compress_file(const std::string& input, const std::string& output,
                                  const CompressOptions& options);
 // Refuses, before anything is written, compressed datasets that declare more than `max_bytes` of data in all.
-Result<FileReport> decompress_file(const std::string& input, const std::string& output, unsigned threads,
-                                   std::uint64_t max_bytes, const Progress& progress);
+Result<FileReport> decompress_file(const std::string& input, const std::string& output,
+                                   const DecompressOptions& options);
 // What is in a file: nothing is decoded beyond the headers of chunks.
 Result<FileReport> inspect_file(const std::string& path);
 

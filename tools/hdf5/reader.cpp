@@ -26,12 +26,12 @@ struct Reader::State {
 namespace {
 
 Status read_decoded(const Dataset& dataset, Bytes data) {
-  constexpr unsigned kAllThreads = 0;
   const ChunkGrid grid(dataset.extents, dataset.chunk);
   const std::uint64_t value_bytes = size_of(dataset.element->dtype),
                       chunk_bytes = grid.chunk_values() * value_bytes;
   const std::uint64_t batch = batch_chunks(grid, chunk_bytes);
-  HOMZ_ASSIGN(ChunkReader reader, ChunkReader::make(dataset, grid, kAllThreads));
+  Workers workers(0);
+  HOMZ_ASSIGN(ChunkReader reader, ChunkReader::make(dataset, grid, workers));
   HOMZ_ASSIGN(Buffer slots, Buffer::make(batch * chunk_bytes));
   const std::vector<std::byte> no_padding_wanted(value_bytes);
   std::vector<std::uint64_t> chunks(batch);

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "codecs/builtin.hpp"
+#include "core/stream.hpp"
 #include "tools/hdf5/coordinates.hpp"
 #include "tools/hdf5/errors.hpp"
 
@@ -172,7 +173,9 @@ Result<Selection> Selection::make(hid_t file, const Tree& tree, const CompressOp
     else if (choice.reason.empty() && !choice.named)
       choice.reason = unwise(*opened, coordinates);
     if (choice.reason.empty()) {
-      HOMZ_TRY(check_exactness(choice).within(fmt::format("dataset '{}'", object.path)));
+      const std::string name = fmt::format("dataset '{}'", object.path);
+      HOMZ_TRY(check_exactness(choice).within(name));
+      HOMZ_TRY(require_coder(*choice.codec.codec, options.space).within(name));
       selection.bytes_ += opened->values() * opened->value_bytes();
       if (opened->is_ours())
         choice.warnings.push_back("it was compressed by homz before: the errors of both times add up");

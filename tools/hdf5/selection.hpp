@@ -23,7 +23,7 @@ struct Choice {
 class Selection {
  public:
   // Errors: a codec or bound among the options that is wrong, a --dataset rule that matches nothing, exact
-  // values asked of a lossy codec.
+  // values asked of a lossy codec, a GPU of a codec that has no coder for it.
   static Result<Selection> make(hid_t file, const Tree& tree, const CompressOptions& options);
 
   const Choice& choice(const std::string& path) const { return choices_.at(path); }

@@ -45,18 +45,18 @@ struct Found {
 class Surveyor {
  public:
   Surveyor(const Dataset& dataset, const ChunkGrid& grid, std::optional<std::uint64_t> fill_bits,
-           unsigned threads)
+           Workers& workers)
       : dataset_(dataset),
         grid_(grid),
         dtype_(dataset.element->dtype),
         fill_bits_(fill_bits),
-        threads_(threads) {}
+        workers_(workers) {}
 
   // Stops early once the range is as wide as `enough`, if that is given.
   Result<Found> run(std::span<const std::uint64_t> chunks, std::optional<double> enough) {
     const std::uint64_t chunk_bytes = grid_.chunk_values() * size_of(dtype_);
     const std::uint64_t batch = batch_chunks(grid_, chunk_bytes);
-    HOMZ_ASSIGN(ChunkReader reader, ChunkReader::make(dataset_, grid_, threads_));
+    HOMZ_ASSIGN(ChunkReader reader, ChunkReader::make(dataset_, grid_, workers_));
     HOMZ_ASSIGN(Buffer slots, Buffer::make(batch * chunk_bytes));
     step_ = std::max<std::uint64_t>(1, chunks.size() * grid_.chunk_values() / kSample) |
             1;  // odd: misses no column
@@ -83,7 +83,7 @@ class Surveyor {
 
   void take_in(ConstBytes data) {
     const std::uint64_t size = size_of(dtype_), count = data.size() / size;
-    found_.range.merge(value_range(Field::flat(dtype_, count), data, fill_bits_, host(threads_)));
+    found_.range.merge(value_range(Field::flat(dtype_, count), data, fill_bits_, host(workers_.threads())));
     for (; next_ < count; next_ += step_) {
       const std::uint64_t bits = bits_at(dtype_, data.data() + next_ * size);
       const double value = value_of_bits(dtype_, bits);
@@ -96,7 +96,7 @@ class Surveyor {
   const ChunkGrid& grid_;
   Dtype dtype_;
   std::optional<std::uint64_t> fill_bits_;
-  unsigned threads_;
+  Workers& workers_;
   std::uint64_t step_ = 1, next_ = 0;
   Found found_;
 };
@@ -119,7 +119,7 @@ std::optional<std::uint64_t> declared_fill(const Dataset& dataset) {
 }
 
 Result<Survey> survey(const Dataset& dataset, const ChunkGrid& grid, const std::vector<std::uint64_t>& chunks,
-                      const ErrorBound& bound, const Fill& fill, unsigned threads) {
+                      const ErrorBound& bound, const Fill& fill, Workers& workers) {
   const Dtype dtype = dataset.element->dtype;
   Survey result;
   if (fill.policy == Fill::Policy::value) {
@@ -130,7 +130,7 @@ Result<Survey> survey(const Dataset& dataset, const ChunkGrid& grid, const std::
   const bool needs_range = bound.mode == BoundMode::relative || bound.mode == BoundMode::psnr;
   const bool seeks_default = fill.policy == Fill::Policy::automatic && !result.fill_bits;
   HOMZ_ASSIGN(const std::uint64_t default_fill, bits_in(dtype, kNetcdfFill));
-  Surveyor surveyor(dataset, grid, seeks_default ? default_fill : result.fill_bits, threads);
+  Surveyor surveyor(dataset, grid, seeks_default ? default_fill : result.fill_bits, workers);
   const bool needs_all = needs_range || seeks_default;
   HOMZ_ASSIGN(Found found, surveyor.run(chunks, needs_all ? std::nullopt : std::optional(bound.value)));
   if (seeks_default && found.range.fill != 0) {

@@ -9,6 +9,7 @@
 #include "tools/hdf5/dataset.hpp"
 #include "tools/hdf5/grid.hpp"
 #include "tools/hdf5/hdf5_files.hpp"
+#include "tools/hdf5/workers.hpp"
 
 namespace homz::hdf5 {
 
@@ -20,7 +21,7 @@ struct Survey {
 
 // `chunks`: those that exist. Reads all values only if bound or fill value depend on them.
 Result<Survey> survey(const Dataset& dataset, const ChunkGrid& grid, const std::vector<std::uint64_t>& chunks,
-                      const ErrorBound& bound, const Fill& fill, unsigned threads);
+                      const ErrorBound& bound, const Fill& fill, Workers& workers);
 
 double value_of_bits(Dtype dtype, std::uint64_t bits);
 

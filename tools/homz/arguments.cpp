@@ -104,8 +104,11 @@ Result<Space> parse_device(const Argument& argument) {
   if (!argument.given() || argument.text == "cpu") return Space::host;
   if (argument.text != "cuda")
     return usage_error(fmt::format("--device '{}': give cpu or cuda", argument.text));
-  HOMZ_TRY(gpu::ready().within("--device cuda"));
   return Space::device;
+}
+
+Status require_device(Space space) {
+  return space == Space::host ? Status() : gpu::ready().within("--device cuda");
 }
 
 Result<CodecChoice> choose_codec(const std::string& text) {

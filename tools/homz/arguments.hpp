@@ -53,8 +53,10 @@ struct RawArguments {
 
 Result<Dtype> parse_dtype(std::string_view text);          // f32 or f64
 Result<unsigned> parse_threads(const Argument& argument);  // 0, one a core, where it is not given
-// --device: cpu (the default) or cuda, which is refused where there is none.
-Result<Space> parse_device(const Argument& argument);
+Result<Space> parse_device(const Argument& argument);      // --device: cpu (the default) or cuda
+// Refuses cuda where there is none. To be called where the work is done: a process that has looked for GPUs
+// leaves none to those that it forks.
+Status require_device(Space space);
 Result<CodecChoice> choose_codec(const std::string& text);
 Status require_name(std::string_view what, const std::string& path);  // a file name that is not empty
 

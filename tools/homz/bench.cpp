@@ -70,6 +70,7 @@ Result<Task> understand(const Arguments& given) {
   HOMZ_ASSIGN(task.fill, parse_fill(given.fill));
   HOMZ_ASSIGN(task.threads, parse_thread_list(given.threads));
   HOMZ_ASSIGN(task.space, parse_device(given.device));
+  HOMZ_TRY(require_device(task.space));
   if (task.space == Space::device) task.threads = {0};
   if (given.repeat.given()) {
     const auto repeats = parse_unsigned(given.repeat.text);

@@ -121,6 +121,7 @@ Result<FileReport> compress_hdf5(const Task& task, const InputFile& input, Outpu
   options.exclude = task.given.exclude;
   options.fill = task.fill;
   options.threads = task.threads;
+  options.space = task.space;
   if (!task.rules.empty()) {
     HOMZ_ASSIGN(const FileReport there, hdf5::inspect_file(input.path()));
     HOMZ_TRY(require_matches(task.rules, there).within(printable(input.path())));
@@ -139,8 +140,6 @@ Status check_content(const Task& task, const InputFile& input, Content content) 
     return usage_error(fmt::format("{}: already compressed: it is a homz stream; see homz info", name));
   if (content == Content::hdf5 && task.raw)
     return usage_error(fmt::format("{}: is an HDF5 file; --type and --shape are for raw binary files", name));
-  if (content == Content::hdf5 && task.space == Space::device)
-    return usage_error(fmt::format("{}: is an HDF5 file; --device cuda is for raw binary files", name));
   if (content == Content::hdf5) return Status();
   if (!task.raw)
     return usage_error(fmt::format(
@@ -155,6 +154,7 @@ Status check_content(const Task& task, const InputFile& input, Content content) 
 
 Result<Exit> do_it(const Task& task, const InputFile& input, Content content, OutputFile& output) {
   const Arguments& given = task.given;
+  HOMZ_TRY(require_device(task.space));
   Progress progress(given.quiet || given.json);
   HOMZ_ASSIGN(const FileReport report, content == Content::hdf5
                                            ? compress_hdf5(task, input, output, progress)
@@ -210,7 +210,7 @@ void add_compress(CLI::App& app, Action& action) {
   given->raw.add_to(command);
   add_argument(command, "--threads", given->threads, "N", "worker threads; 0, the default, is one a core");
   add_argument(command, "--device", given->device, "cpu|cuda",
-               "where raw binary files are compressed: the same bytes either way");
+               "where values are compressed: the same bytes either way");
   command.add_flag("--json", given->json, "report as JSON");
   command.add_flag("--force", given->force, "replace an output that exists");
   command.add_flag("-q,--quiet", given->quiet, "no report, no progress; warnings are told");

@@ -67,8 +67,11 @@ Result<Restored> decode(const Task& task, ConstBytes stream) {
   HOMZ_ASSIGN(const Region region, parse_region(task.given.region.text, header.field));
   HOMZ_ASSIGN(const Field part, field_of(region, header.field));
   HOMZ_ASSIGN(const OpenStream open, open_stream(registry(), stream, host(task.threads)));
-  HOMZ_TRY(check_limit(open.region_scratch_bytes == 0 ? part.bytes() : header.field.bytes(), task.limit));
-  HOMZ_ASSIGN(Decompressed decoded, decompress_region(registry(), stream, region, host(task.threads)));
+  const bool is_part = task.space == Space::host && open.region_scratch_bytes == 0;
+  HOMZ_TRY(check_limit(is_part ? part.bytes() : header.field.bytes(), task.limit));
+  HOMZ_ASSIGN(Decompressed decoded, task.space == Space::host
+                                        ? decompress_region(registry(), stream, region, host(task.threads))
+                                        : gpu::decompress_region(registry(), stream, region));
   return Restored{std::move(decoded), part, region};
 }
 
@@ -93,15 +96,18 @@ Result<Outcome> decompress_stream(const Task& task, const InputFile& input, Outp
 }
 
 // HDF5 passes through memory in parts: without a limit given, any size is fine.
-Result<Outcome> decompress_hdf5(const InputFile& input, OutputFile& output, unsigned threads,
-                                std::optional<std::uint64_t> limit, Progress& progress) {
+Result<Outcome> decompress_hdf5(const Task& task, const InputFile& input, OutputFile& output,
+                                Progress& progress) {
   std::uint64_t known_total = 0;
-  auto report = hdf5::decompress_file(input.path(), output.temporary(), threads, limit.value_or(UINT64_MAX),
-                                      [&](std::uint64_t done, std::uint64_t total) {
-                                        if (total != known_total)
-                                          progress.begin("decompressing", known_total = total);
-                                        progress.update(done);
-                                      });
+  hdf5::DecompressOptions options;
+  options.threads = task.threads;
+  options.space = task.space;
+  options.max_bytes = task.limit.value_or(UINT64_MAX);
+  options.progress = [&](std::uint64_t done, std::uint64_t total) {
+    if (total != known_total) progress.begin("decompressing", known_total = total);
+    progress.update(done);
+  };
+  auto report = hdf5::decompress_file(input.path(), output.temporary(), options);
   if (!report.ok()) return report.status();
   return Outcome{std::move(*report), std::nullopt, std::nullopt};
 }
@@ -139,9 +145,10 @@ Result<Task> understand(const Arguments& given) {
 
 Result<Exit> do_it(const Task& task, const InputFile& input, Content content, OutputFile& output) {
   const Arguments& given = task.given;
+  HOMZ_TRY(require_device(task.space));
   Progress progress(given.quiet || given.json);
   HOMZ_ASSIGN(const Outcome outcome, content == Content::hdf5
-                                         ? decompress_hdf5(input, output, task.threads, task.limit, progress)
+                                         ? decompress_hdf5(task, input, output, progress)
                                          : decompress_stream(task, input, output, progress));
   HOMZ_TRY(output.commit());
   progress.clear();
@@ -168,11 +175,6 @@ Result<Exit> run(const Arguments& given) {
         fmt::format("{}: --region is for homz streams; decompress the HDF5 file, then read the part "
                     "from it (h5dump --start --count, h5py slices)",
                     printable(given.input)));
-  if (content == Content::hdf5 && task.space == Space::device)
-    return usage_error(
-        fmt::format("{}: is an HDF5 file; --device cuda is for homz streams", printable(given.input)));
-  if (given.region.given() && task.space == Space::device)
-    return usage_error("--region is for the CPU: leave out --device cuda");
   HOMZ_ASSIGN(OutputFile output, OutputFile::create(given.output, input, given.force));
   const Action work = [&] { return do_it(task, input, content, output); };
   return content == Content::hdf5 ? run_guarded(given.input, work) : work();
@@ -190,7 +192,7 @@ void add_decompress(CLI::App& app, Action& action) {
   add_argument(command, "--threads", given->threads, "N", "worker threads; 0, the default, is one a core");
   add_argument(command, "--region", given->region, "RANGES",
                "of a homz stream, restore this part alone: first:end, an index or : for each extent");
-  add_argument(command, "--device", given->device, "cpu|cuda", "where homz streams are decompressed");
+  add_argument(command, "--device", given->device, "cpu|cuda", "where values are decompressed");
   given->limit.add_to(command);
   command.add_flag("--json", given->json, "report as JSON");
   command.add_flag("--force", given->force, "replace an output that exists");
