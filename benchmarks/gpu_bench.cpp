@@ -4,9 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -22,6 +25,13 @@
 
 namespace homz {
 namespace {
+
+// Bits of i that look random (the finaliser of SplitMix64, Steele, Lea, Flood, OOPSLA 2014).
+std::uint64_t mixed(std::uint64_t i) {
+  i = (i + 0x9e3779b97f4a7c15) * 0xbf58476d1ce4e5b9;
+  i = (i ^ i >> 27) * 0x94d049bb133111eb;
+  return i ^ i >> 31;
+}
 
 struct Bench {
   unsigned repeats;
@@ -58,20 +68,28 @@ struct Bench {
   std::uint32_t* fault() { return reinterpret_cast<std::uint32_t*>(small.bytes().data() + 128); }
 };
 
+// On GPUs, and not in two or three dimensions.
+bool codes_rows(const std::string& codec) {
+  const auto choice = registry().choose(codec);
+  return choice.ok() && choice->codec->on_device() && codec.find("dim=2") == codec.npos &&
+         codec.find("dim=3") == codec.npos;
+}
+
 struct Case {
   std::string codec;
   Field field;
   ErrorBound bound;
+  std::optional<std::uint64_t> fill_bits = {};
 };
 
 Compression compression_of(const Case& one, double abs_error) {
-  return {must(registry().choose(one.codec)), one.field, abs_error, one.bound, {}, false};
+  return {must(registry().choose(one.codec)), one.field, abs_error, one.bound, one.fill_bits, false};
 }
 
 void measure(Bench& bench, const char* name, const Case& one, ConstBytes host_data, gpu::Memory& data,
              gpu::Memory& decoded) {
   const Exec exec = device(bench.stream.get(), bench.fault());
-  const double bound = must(resolve_over(one.field, data.bytes(), one.bound, {}, exec));
+  const double bound = must(resolve_over(one.field, data.bytes(), one.bound, one.fill_bits, exec));
   const Compression compression = compression_of(one, bound);
   const StreamFootprint needs = must(footprint(compression, exec));
   gpu::Memory out = must(gpu::Memory::on_device(needs.stream_bytes));
@@ -93,7 +111,8 @@ void measure(Bench& bench, const char* name, const Case& one, ConstBytes host_da
                  bench.stream.get()));
   must(gpu::copy(ConstBytes(decoded.bytes()).first(back.size()), back, bench.stream.get()));
   must(gpu::wait(bench.stream.get()));
-  const Comparison comparison{one.field.dtype, compression.choice.codec->info().lossless ? 0 : bound, {}};
+  const Comparison comparison{one.field.dtype, compression.choice.codec->info().lossless ? 0 : bound,
+                              one.fill_bits};
   const bool kept = compare(comparison, host_data.first(back.size()), back, 0, 0).violations == 0;
   const double moved = static_cast<double>(host_data.size() + bytes),
                size = static_cast<double>(host_data.size());
@@ -156,24 +175,49 @@ void measure_calls(Bench& bench, const std::string& codec, ConstBytes data, gpu:
   }
 }
 
-// From pageable memory of the host and back to it, allocations included.
+// From pageable memory of the host and back to it, allocations included; copied, and where it stays (mapped).
 void measure_offload(const std::string& codec, ConstBytes data) {
   const Compression compression =
       compression_of({codec, Field::flat(Dtype::f32, data.size() / 4), {BoundMode::absolute, 1e-3}}, 1e-3);
-  std::vector<double> there, back;
-  for (unsigned i = 0; i < 4; ++i) {
-    const auto begin = std::chrono::steady_clock::now();
-    const Compressed made = must(gpu::compress_resolved(compression, data));
-    const auto middle = std::chrono::steady_clock::now();
-    must(gpu::decompress(registry(), made.stream()));
-    const auto end = std::chrono::steady_clock::now();
-    if (i == 0) continue;
-    there.push_back(std::chrono::duration<double>(middle - begin).count());
-    back.push_back(std::chrono::duration<double>(end - middle).count());
+  const StreamFootprint needs = must(footprint(compression, device(nullptr)));
+  for (const bool is_mapped : {false, true}) {
+    std::vector<double> there, back;
+    for (unsigned i = 0; i < 4; ++i) {
+      const std::uint64_t room = is_mapped ? needs.scratch_bytes : gpu::kAllRoom;
+      const auto begin = std::chrono::steady_clock::now();
+      const Compressed made = must(gpu::compress_resolved(compression, data, room));
+      const auto middle = std::chrono::steady_clock::now();
+      must(gpu::decompress(registry(), made.stream(), UINT64_MAX, room));
+      const auto end = std::chrono::steady_clock::now();
+      if (i == 0) continue;
+      there.push_back(std::chrono::duration<double>(middle - begin).count());
+      back.push_back(std::chrono::duration<double>(end - middle).count());
+    }
+    const double size = 1e-9 * static_cast<double>(data.size());
+    fmt::print("{:25} from and to host memory, {}: compress {:.1f} GB/s, decompress {:.1f} GB/s\n", codec,
+               is_mapped ? "mapped" : "copied", size / median(there), size / median(back));
   }
-  const double size = 1e-9 * static_cast<double>(data.size());
-  fmt::print("{:25} from and to host memory: compress {:.1f} GB/s, decompress {:.1f} GB/s\n", codec,
-             size / median(there), size / median(back));
+}
+
+// Walks of which a tenth is NaN, here and there, and of which every third block of 32 is fill.
+void measure_masks(Bench& bench, const std::vector<std::string>& codecs, Bytes host_data, gpu::Memory& data,
+                   gpu::Memory& decoded) {
+  auto* const values = reinterpret_cast<float*>(host_data.data());
+  const std::uint64_t count = host_data.size() / sizeof(float);
+  constexpr float kFill = 1e20f;
+  for (const bool is_fill : {false, true}) {
+    generate(Synthetic::walk, Dtype::f32, count, host_data, 0);
+    for (std::uint64_t i = 0; i < count; ++i)
+      if (is_fill ? i / 32 % 3 == 0 : mixed(i) % 10 == 0)
+        values[i] = is_fill ? kFill : std::numeric_limits<float>::quiet_NaN();
+    must(gpu::copy(host_data, data.bytes(), bench.stream.get()));
+    for (const std::string& codec : codecs) {
+      if (!codes_rows(codec)) continue;
+      Case one{codec, Field::flat(Dtype::f32, count), {BoundMode::relative, 1e-3}};
+      if (is_fill) one.fill_bits = std::bit_cast<std::uint32_t>(kFill);
+      measure(bench, is_fill ? "fill" : "nan", one, host_data, data, decoded);
+    }
+  }
 }
 
 Field cube_of(Dtype dtype, std::uint64_t count, unsigned dim) {
@@ -221,14 +265,11 @@ int run(std::uint64_t mib, unsigned repeats, std::vector<std::string> codecs) {
                     host_data.bytes(), data, decoded);
       }
     }
+  measure_masks(bench, codecs, host_data.bytes(), data, decoded);
   generate(Synthetic::walk, Dtype::f32, bytes / 4, host_data.bytes(), 0);
   must(gpu::copy(host_data.bytes(), data.bytes(), bench.stream.get()));
-  for (const std::string& codec : codecs) {
-    const auto choice = registry().choose(codec);
-    if (choice.ok() && choice->codec->on_device() && codec.find("dim=2") == codec.npos &&
-        codec.find("dim=3") == codec.npos)
-      measure_calls(bench, codec, data.bytes(), decoded);
-  }
+  for (const std::string& codec : codecs)
+    if (codes_rows(codec)) measure_calls(bench, codec, data.bytes(), decoded);
   if (registry().choose(codecs[0])->codec->on_device()) measure_offload(codecs[0], host_data.bytes());
   return 0;
 }
