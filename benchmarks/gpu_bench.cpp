@@ -236,7 +236,9 @@ int run(std::uint64_t mib, unsigned repeats, std::vector<std::string> codecs) {
               "cuszp2:mode=plain,dim=3",
               "cuszp2:mode=outlier,dim=3",
               "cuszp",
-              "homcomp"};
+              "homcomp",
+              "homcomp:dim=2",
+              "homcomp:dim=3"};
   Bench bench{repeats};
   const std::uint64_t bytes = mib << 20;
   gpu::Memory data = must(gpu::Memory::on_device(bytes)), decoded = must(gpu::Memory::on_device(bytes));
@@ -270,7 +272,8 @@ int run(std::uint64_t mib, unsigned repeats, std::vector<std::string> codecs) {
   must(gpu::copy(host_data.bytes(), data.bytes(), bench.stream.get()));
   for (const std::string& codec : codecs)
     if (codes_rows(codec)) measure_calls(bench, codec, data.bytes(), decoded);
-  if (registry().choose(codecs[0])->codec->on_device()) measure_offload(codecs[0], host_data.bytes());
+  for (const std::string& codec : codecs)
+    if (codes_rows(codec)) measure_offload(codec, host_data.bytes());
   return 0;
 }
 
