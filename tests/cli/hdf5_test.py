@@ -48,6 +48,16 @@ class Hdf5(Case):
         self.assertEqual(report["ok"], expect == OK)
         return {d["name"]: d for d in report["datasets"]}
 
+    def test_bench_on_a_gpu(self):
+        """The work is done in a child process, which has no GPU if its parent has looked for one."""
+        command = ("bench", "in.h5", "--dataset", "/T", "--repeat", "1", "--device", "cuda")
+        clean = {k: v for k, v in os.environ.items() if not k.startswith("HDF5_")}
+        if self.json("doctor", env=clean)["gpus"]:
+            for result in self.json(*command)["results"]:
+                self.assertEqual((result["space"], result["bound_ok"]), ("cuda", True))
+        else:
+            self.assertIn("--device cuda: ", self.homz(*command, expect=FAILED).errors)
+
     def test_whole_file(self):
         report = self.compress("--rel", "1e-4")
         for name in ("/T", "/group/P", "/group/be", "/group/masked"):

@@ -70,7 +70,6 @@ Result<Task> understand(const Arguments& given) {
   HOMZ_ASSIGN(task.fill, parse_fill(given.fill));
   HOMZ_ASSIGN(task.threads, parse_thread_list(given.threads));
   HOMZ_ASSIGN(task.space, parse_device(given.device));
-  HOMZ_TRY(require_device(task.space));
   if (task.space == Space::device) task.threads = {0};
   if (given.repeat.given()) {
     const auto repeats = parse_unsigned(given.repeat.text);
@@ -266,6 +265,7 @@ void print_warnings(const std::vector<Measurement>& all) {
 }
 
 Result<Exit> work(const Arguments& given, const Task& task) {
+  HOMZ_TRY(require_device(task.space));
   HOMZ_ASSIGN(std::vector<Sample> samples, collect_samples(given));
   for (Sample& sample : samples) {
     HOMZ_ASSIGN(sample.fill_bits, fill_bits_in(sample.field.dtype, task.fill, sample.fill_bits));
