@@ -29,25 +29,34 @@ Status reserve(Memory* memory, std::uint64_t bytes) {
   return Status();
 }
 
+Status no_room(std::uint64_t bytes, std::uint64_t room) {
+  return Status(
+      Code::out_of_memory,
+      fmt::format("{} bytes do not fit in what is left of the GPU's memory, {} bytes", bytes, room));
+}
+
 // A buffer of the host as kernels have it: a copy in the GPU's memory; or, if there is no room for one, the
 // buffer itself, which they reach across the bus. So transfer and work are one pass, and nothing is cut: a
 // stream is made and read by kernels that see all of it.
 class Seat {
  public:
-  // `kept` becomes the copy's memory.
-  static Result<Seat> make(Bytes host, Memory* kept, std::uint64_t* room) {
+  // `kept` becomes the copy's memory; `room` is what may be taken beyond all that is kept. `host` gives the
+  // buffer, of `bytes`, and is asked only where there is no room for a copy.
+  template <class Host>
+  static Result<Seat> make(std::uint64_t bytes, Host host, Memory* kept, std::uint64_t* room) {
     Seat seat;
-    seat.host_ = host;
-    const Status reserved = host.size() <= *room ? reserve(kept, host.size()) : no_room(host, *room);
+    const std::uint64_t all = *room + kept->size();
+    const Status reserved = bytes <= all ? reserve(kept, bytes) : no_room(bytes, all);
+    if (!reserved.ok()) *kept = Memory();
+    *room = all - kept->size();
     if (reserved.ok()) {
-      *room -= host.size();
       seat.is_copy_ = true;
-      seat.there_ = kept->bytes().first(host.size());
+      seat.there_ = kept->bytes().first(bytes);
       return Result<Seat>(std::move(seat));
     }
     if (reserved.code() != Code::out_of_memory) return reserved;
-    *kept = Memory();
-    auto mapping = Mapping::make(host);
+    HOMZ_ASSIGN(const Bytes buffer, host());
+    auto mapping = Mapping::make(buffer);
     if (!mapping.ok())
       return Status(mapping.status().code(),
                     fmt::format("{}, and the host's cannot be reached ({}): {}", reserved.message(),
@@ -56,22 +65,23 @@ class Seat {
     seat.there_ = seat.mapping_.bytes();
     return Result<Seat>(std::move(seat));
   }
+  static Result<Seat> make(Bytes host, Memory* kept, std::uint64_t* room) {
+    return make(
+        host.size(), [&] { return Result<Bytes>(host); }, kept, room);
+  }
 
   Bytes there() const { return there_; }
-  std::uint64_t copied() const { return is_copy_ ? host_.size() : 0; }
-  Status to_gpu(Ferry& ferry) const { return is_copy_ ? ferry.to_gpu(host_, there_) : Status(); }
-  Status to_host(Ferry& ferry, std::uint64_t bytes) const {
-    return is_copy_ ? ferry.to_host(ConstBytes(there_).first(bytes), host_) : Status();
+  std::uint64_t copied() const { return is_copy_ ? there_.size() : 0; }
+  // Between the copy, if there is one, and the buffer or its front.
+  Status to_gpu(Ferry& ferry, ConstBytes host) const {
+    return is_copy_ ? ferry.to_gpu(host, there_) : Status();
+  }
+  Status to_host(Ferry& ferry, Bytes host) const {
+    return is_copy_ ? ferry.to_host(ConstBytes(there_).first(host.size()), host) : Status();
   }
 
  private:
-  static Status no_room(ConstBytes host, std::uint64_t room) {
-    return Status(
-        Code::out_of_memory,
-        fmt::format("{} bytes do not fit in what is left of the GPU's memory, {} bytes", host.size(), room));
-  }
-
-  Bytes host_, there_;
+  Bytes there_;
   Mapping mapping_;
   bool is_copy_ = false;
 };
@@ -105,21 +115,19 @@ struct Offload::State {
   Exec exec() { return device(stream.get(), reinterpret_cast<std::uint32_t*>(fault.bytes().data())); }
 
   // Takes the scratch, and finds the room for copies of a stream and values. What is kept is used again, if
-  // all of it suffices: then nobody has to ask.
+  // all of it suffices: then nobody has to ask the GPU.
   Status make_room(std::uint64_t for_scratch, std::uint64_t for_stream, std::uint64_t for_values) {
-    room = kAllRoom;
+    room = limit - (scratch.size() + coded.size() + values.size() + part.size());
     if (scratch.size() >= for_scratch && coded.size() >= for_stream && values.size() >= for_values)
       return Status();
     for (Memory* memory : {&scratch, &coded, &values, &part}) *memory = Memory();
     HOMZ_ASSIGN(const std::uint64_t free, free_memory());
     room = std::min(limit, free - std::min(free, kSpare));
-    if (for_scratch > room)
-      return Status(
-          Code::out_of_memory,
-          fmt::format("scratch for {} bytes of values takes {} bytes of the GPU's memory, of which {} can "
-                      "be had: {}",
-                      for_values, for_scratch, room, kRemedy));
-    HOMZ_TRY(reserve(&scratch, for_scratch));
+    // Others may take what was free, so that less can be had than was told.
+    const Status taken = for_scratch <= room ? reserve(&scratch, for_scratch) : no_room(for_scratch, room);
+    if (!taken.ok())
+      return Status(taken.code(), fmt::format("scratch for {} bytes of values: {}: {}", for_values,
+                                              taken.message(), kRemedy));
     room -= for_scratch;
     return Status();
   }
@@ -138,21 +146,23 @@ struct Offload::State {
     HOMZ_ASSIGN(const Seat made, Seat::make(whole, &coded, &room));
     HOMZ_ASSIGN(const Seat given, Seat::make(seatable(data), &values, &room));
     HOMZ_TRY(ferry.prepare(std::max(made.copied(), given.copied())));
-    HOMZ_TRY(given.to_gpu(ferry));
+    HOMZ_TRY(given.to_gpu(ferry, data));
     HOMZ_TRY(settle(encode_stream(compression, given.there(), made.there(), scratch.bytes(),
                                   reinterpret_cast<std::uint64_t*>(size.bytes().data()), exec())));
     HOMZ_ASSIGN(*stream_bytes, fetch<std::uint64_t>(size, stream.get()));
-    return made.to_host(ferry, *stream_bytes);
+    return made.to_host(ferry, whole.first(*stream_bytes));
   }
 
-  // The values are in the seat then.
-  Result<Seat> decode(const Registry& registry, const StreamHeader& header, ConstBytes bytes, Bytes data) {
+  // The values, of `size` bytes, are in the seat then. `host`: as for Seat.
+  template <class Host>
+  Result<Seat> decode(const Registry& registry, const StreamHeader& header, ConstBytes bytes,
+                      std::uint64_t size, Host host) {
     HOMZ_ASSIGN(OpenStream open, open_stream(registry, header, bytes, exec()));
-    HOMZ_TRY(make_room(open.scratch_bytes, bytes.size(), data.size()));
+    HOMZ_TRY(make_room(open.scratch_bytes, bytes.size(), size));
     HOMZ_ASSIGN(const Seat given, Seat::make(seatable(bytes), &coded, &room));
-    HOMZ_ASSIGN(Seat made, Seat::make(data, &values, &room));
+    HOMZ_ASSIGN(Seat made, Seat::make(size, host, &values, &room));
     HOMZ_TRY(ferry.prepare(std::max(given.copied(), made.copied())));
-    HOMZ_TRY(given.to_gpu(ferry));
+    HOMZ_TRY(given.to_gpu(ferry, bytes));
     open.payload = ConstBytes(given.there()).subspan(StreamHeader::kBytes);
     HOMZ_TRY(settle(decode_stream(open, made.there(), scratch.bytes(), exec())));
     HOMZ_ASSIGN(const std::uint32_t code, fetch<std::uint32_t>(fault, stream.get()));
@@ -164,8 +174,9 @@ struct Offload::State {
 
   Status decode(const Registry& registry, ConstBytes bytes, Bytes data) {
     HOMZ_ASSIGN(const StreamHeader header, load(bytes));
-    HOMZ_ASSIGN(const Seat made, decode(registry, header, bytes, data));
-    return made.to_host(ferry, data.size());
+    const auto buffer = [&] { return Result<Bytes>(data); };
+    HOMZ_ASSIGN(const Seat made, decode(registry, header, bytes, data.size(), buffer));
+    return made.to_host(ferry, data);
   }
 
   Status decode_region(const Registry& registry, ConstBytes bytes, const Region& region, Bytes target) {
@@ -174,11 +185,15 @@ struct Offload::State {
     if (target.size() != field.bytes())
       return Status(Code::invalid_argument, fmt::format("the region holds {} bytes; the buffer for it has {}",
                                                         field.bytes(), target.size()));
-    HOMZ_ASSIGN(Buffer whole, Buffer::make(header.field.bytes()));  // not touched, if the GPU has room
-    HOMZ_ASSIGN(const Seat all, decode(registry, header, bytes, whole.bytes()));
+    Buffer whole;
+    const auto take_whole = [&]() -> Result<Bytes> {
+      HOMZ_TRY(whole.reserve(header.field.bytes()));
+      return whole.bytes();
+    };
+    HOMZ_ASSIGN(const Seat all, decode(registry, header, bytes, header.field.bytes(), take_whole));
     HOMZ_ASSIGN(const Seat taken, Seat::make(target, &part, &room));
     HOMZ_TRY(settle(copy_region(region, header.field, all.there(), taken.there(), exec())));
-    return taken.to_host(ferry, target.size());
+    return taken.to_host(ferry, target);
   }
 };
 

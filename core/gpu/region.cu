@@ -1,5 +1,6 @@
 // A kernel that takes a region out of a field.
 #include "core/bits.hpp"
+#include "core/gpu/alignment.hpp"
 #include "core/gpu/block.cuh"
 #include "core/gpu/launch.cuh"
 #include "core/gpu/region.hpp"
@@ -46,6 +47,8 @@ __global__ __launch_bounds__(kThreads) void take_out(const __grid_constant__ Box
 
 Status copy_region(const Region& region, const Field& field, ConstBytes data, Bytes part, Exec exec) {
   if (part.empty()) return Status();
+  HOMZ_TRY(check_data(data, field.dtype));
+  HOMZ_TRY(check_data(part, field.dtype));
   constexpr unsigned kWaves = 8;
   return with_dtype(field.dtype, [&](auto zero) {
     using Bits = BitsOf<decltype(zero)>;

@@ -6,7 +6,8 @@
 
 namespace homz::gpu {
 
-// As copy_region() of core/region.hpp, enqueued on exec.stream.
+// As copy_region() of core/region.hpp, enqueued on exec.stream. Error: invalid_argument, where a buffer is
+// not aligned to its values.
 Status copy_region(const Region& region, const Field& field, ConstBytes data, Bytes part, Exec exec);
 
 }  // namespace homz::gpu

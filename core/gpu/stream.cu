@@ -1,6 +1,7 @@
 // The stream layer on a GPU: which kernels, in which order.
 #include <cstring>
 
+#include "core/gpu/alignment.hpp"
 #include "core/gpu/launch.cuh"
 #include "core/gpu/stream.hpp"
 #include "core/gpu/stream_kernels.cuh"
@@ -25,20 +26,6 @@ Values<T> values_of(const EncodeTask& task, ConstBytes data) {
   const auto fill = task.encoding.fill_bits;
   return {reinterpret_cast<const BitsOf<T>*>(data.data()), task.header.field.count(), fill.has_value(),
           static_cast<BitsOf<T>>(fill.value_or(0))};
-}
-
-bool is_aligned(const std::byte* memory, std::uint64_t to) {
-  return reinterpret_cast<std::uintptr_t>(memory) % to == 0;
-}
-
-Status check_alignment(ConstBytes data, Dtype dtype, ConstBytes stream) {
-  constexpr std::uint64_t kStream = 8;
-  if (!is_aligned(data.data(), size_of(dtype)))
-    return Status(Code::invalid_argument,
-                  "data that a GPU reaches must be aligned to the size of its values");
-  if (!is_aligned(stream.data(), kStream))
-    return Status(Code::invalid_argument, "streams that a GPU reaches must be aligned to 8 bytes");
-  return Status();
 }
 
 bool sums_itself(const Codec* codec) {
@@ -106,7 +93,8 @@ std::uint64_t decode_scratch() {
 
 Status encode(const EncodeTask& task, ConstBytes data, Bytes stream, Bytes scratch,
               std::uint64_t* stream_bytes, Exec exec) {
-  HOMZ_TRY(check_alignment(data, task.header.field.dtype, stream));
+  HOMZ_TRY(check_data(data, task.header.field.dtype));
+  HOMZ_TRY(check_stream(stream));
   return with_dtype(task.header.field.dtype, [&](auto zero) {
     return encode_values<decltype(zero)>(task, data, stream, scratch, stream_bytes, exec);
   });
@@ -121,7 +109,8 @@ Status fetch_header(ConstBytes stream, HeaderBytes to, Exec exec) {
 
 Status decode(const OpenStream& stream, const Encoding& encoding, Bytes data, Bytes scratch, Exec exec) {
   const StreamHeader& header = stream.header;
-  HOMZ_TRY(check_alignment(data, header.field.dtype, stream.payload));
+  HOMZ_TRY(check_data(data, header.field.dtype));
+  HOMZ_TRY(check_stream(stream.payload));
   Arena arena(scratch);
   DecodeLedger* const ledger = arena.take<DecodeLedger>(1);
   const auto zeros = static_cast<std::uint64_t>(arena.rest().data() - reinterpret_cast<std::byte*>(ledger)) +

@@ -155,6 +155,30 @@ TEST(GpuOffloadMemory, IsAlignedWhereItStays) {
   EXPECT_NE(refused.message().find("aligned"), std::string::npos) << refused.message();
 }
 
+// With room for a field alone, a part of it stays in the host's memory.
+TEST(GpuOffloadMemory, IsAlignedWhereAPartStays) {
+  HOMZ_NEEDS_GPU();
+  const Sample sample = make_sample("walk", Dtype::f32, {100003});
+  const std::vector<std::byte> stream = host_stream(choose("homcomp", sample), sample);
+  const Region all = Region::whole(sample.field);
+  std::vector<std::byte> shifted(sample.data.size() + 1), data(sample.data.size());
+  const Bytes part = Bytes(shifted).subspan(1);
+  auto roomy = gpu::Offload::make(1);
+  ASSERT_TRUE(roomy.ok()) << roomy.status().message();
+  const Status copied = roomy->decode_region(registry(), stream, all, part);
+  EXPECT_TRUE(copied.ok()) << copied.message();
+  EXPECT_TRUE(std::ranges::equal(part, decode(stream).bytes));
+  auto tight = gpu::Offload::make(1, decode_scratch(stream) + stream.size() + data.size());
+  ASSERT_TRUE(tight.ok()) << tight.status().message();
+  for (int again = 0; again < 2; ++again) {  // what is kept from call to call counts, too
+    const Status refused = tight->decode_region(registry(), stream, all, part);
+    EXPECT_EQ(refused.code(), Code::invalid_argument);
+    EXPECT_NE(refused.message().find("aligned"), std::string::npos) << refused.message();
+    const Status decoded = tight->decode(registry(), stream, data);
+    EXPECT_TRUE(decoded.ok()) << decoded.message();
+  }
+}
+
 TEST(GpuOffloadRefusals, NameTheRemedy) {
   HOMZ_NEEDS_GPU();
   const Sample sample = make_sample("sine", Dtype::f32, {100000});
