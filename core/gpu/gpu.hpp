@@ -70,6 +70,7 @@ class Memory {
 };
 
 // Memory of the host whose pages stay in place while this lives, so that kernels reach it across the bus.
+// Pages are pinned whole, and once: what is mapped at the same time must not share any.
 class Mapping {
  public:
   Mapping() = default;

@@ -25,7 +25,7 @@ Result<Decompressed> decompress_region(const Registry& registry, ConstBytes stre
                                        std::uint64_t max_bytes = UINT64_MAX, std::uint64_t room = kAllRoom);
 
 // The same for many of them, one at a time: a stream of the GPU and memory, kept from call to call. Several
-// at once have one each. All buffers are the host's.
+// at once have one each, and buffers that share no page (see Mapping). All buffers are the host's.
 class Offload {
  public:
   // `threads` of the host copy.

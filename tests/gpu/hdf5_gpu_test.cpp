@@ -9,9 +9,12 @@
 #include <iterator>
 #include <string>
 #include <tuple>
+#include <utility>
+#include <vector>
 
 #include "tests/gpu/support.hpp"
 #include "tools/hdf5/hdf5_files.hpp"
+#include "tools/hdf5/slots.hpp"
 
 namespace homz::hdf5::test {
 namespace {
@@ -60,8 +63,7 @@ CompressOptions options_of(Space space, const std::string& codec) {
   return options;
 }
 
-TEST(GpuHdf5, FilesAreTheHosts) {
-  HOMZ_NEEDS_GPU();
+void check_files() {
   const std::string original = path_of("in.h5"), here = path_of("host.h5"), there = path_of("gpu.h5"),
                     back_here = path_of("host_back.h5"), back_there = path_of("gpu_back.h5");
   write_file(original);
@@ -79,6 +81,57 @@ TEST(GpuHdf5, FilesAreTheHosts) {
   }
   for (const std::string& path : {original, here, there, back_here, back_there})
     std::filesystem::remove(path);
+}
+
+TEST(GpuHdf5, FilesAreTheHosts) {
+  HOMZ_NEEDS_GPU();
+  check_files();
+}
+
+TEST(GpuHdf5, WorkersTakeTheCallersGpu) {
+  HOMZ_NEEDS_GPU();
+  if (*gpu::count() < 2) GTEST_SKIP() << "one GPU";
+  const gpu::OnGpu on(1);
+  ASSERT_TRUE(on.status().ok()) << on.status().message();
+  check_files();
+  EXPECT_EQ(*gpu::current(), 1);
+}
+
+// Compressed by zstd, which has no coder for GPUs, and then by homcomp.
+TEST(GpuHdf5, ChunksWithoutACoderAreDecodedOnTheHost) {
+  HOMZ_NEEDS_GPU();
+  const std::string original = path_of("in.h5"), exact = path_of("zstd.h5"), here = path_of("host.h5"),
+                    there = path_of("gpu.h5");
+  write_file(original);
+  CompressOptions options = options_of(Space::host, "zstd");
+  options.bound = {BoundMode::lossless, 0};
+  ASSERT_TRUE(compress_file(original, exact, options).ok());
+  for (const auto& [space, path] : {std::pair(Space::host, here), std::pair(Space::device, there)}) {
+    CompressOptions again = options_of(space, "homcomp");
+    for (const char* const name : {"/many", "/one", "/masked"}) again.datasets.push_back({name, {}, {}});
+    const auto made = compress_file(exact, path, again);
+    ASSERT_TRUE(made.ok()) << made.status().message();
+    EXPECT_TRUE(std::ranges::all_of(made->datasets, &DatasetReport::compressed));
+  }
+  EXPECT_TRUE(content(here) == content(there));
+  for (const std::string& path : {original, exact, here, there}) std::filesystem::remove(path);
+}
+
+TEST(GpuHdf5, SlotsAreReachedSideBySide) {
+  HOMZ_NEEDS_GPU();
+  auto slots = Slots::make(3, 5001);
+  ASSERT_TRUE(slots.ok()) << slots.status().message();
+  std::vector<gpu::Mapping> mappings;
+  for (std::uint64_t i = 0; i < 3; ++i) {
+    auto mapping = gpu::Mapping::make((*slots)[i]);
+    ASSERT_TRUE(mapping.ok()) << i << ": " << mapping.status().message();
+    mappings.push_back(std::move(*mapping));
+  }
+  mappings.erase(mappings.begin());  // the others stay
+  for (std::uint64_t i = 1; i < 3; ++i) {
+    const auto seen = gpu::residence(&(*slots)[i].back());
+    EXPECT_TRUE(seen.ok() && seen->is_reached) << i;
+  }
 }
 
 TEST(GpuHdf5, CodecsWithoutACoderAreRefused) {

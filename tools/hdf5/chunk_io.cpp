@@ -85,7 +85,6 @@ Result<ChunkReader> ChunkReader::make(const Dataset& dataset, const ChunkGrid& g
   reader.dataset_ = &dataset;
   reader.grid_ = grid;
   reader.workers_ = &workers;
-  reader.chunk_bytes_ = grid.chunk_values() * size_of(dataset.element->dtype);
   HOMZ_ASSIGN(reader.file_space_, own(H5Scopy(dataset.space), "copy the dataspace"));
   HOMZ_ASSIGN(reader.memory_space_, chunk_space(grid));
   if (dataset.only_ours()) {
@@ -129,27 +128,25 @@ Status ChunkReader::decode(std::uint64_t chunk, std::size_t place, Bytes slot, C
       if (coding_->big_endian) swap_bytes(coding_->dtype, slot, 1);
       return Status();
     }
-    HOMZ_ASSIGN(const OpenStream open, open_chunk(registry(), *coding_, bytes, coder.exec()));
-    return coder.decode(open, bytes, slot);
+    return coder.decode(*coding_, bytes, slot);
   };
   return decoded().within(grid_.place(grid_.box(chunk)));
 }
 
-Status ChunkReader::read(std::span<const std::uint64_t> chunks, Bytes slots, ConstBytes padding) {
-  const auto slot = [&](std::size_t i) { return slots.subspan(i * chunk_bytes_, chunk_bytes_); };
+Status ChunkReader::read(std::span<const std::uint64_t> chunks, Slots& slots, ConstBytes padding) {
   if (!coding_) {
-    for (std::size_t i = 0; i < chunks.size(); ++i) HOMZ_TRY(read_with_library(chunks[i], slot(i)));
+    for (std::size_t i = 0; i < chunks.size(); ++i) HOMZ_TRY(read_with_library(chunks[i], slots[i]));
   } else {
     HOMZ_ASSIGN(const LibraryFill fill, library_fill(dataset_->properties, coding_->dtype));
     if (fetched_.size() < chunks.size()) fetched_.resize(chunks.size());
     for (std::size_t i = 0; i < chunks.size(); ++i) HOMZ_TRY(fetch(chunks[i], i));
     HOMZ_TRY(workers_->each(chunks.size(), [&](std::uint64_t i, Coder& coder) {
-      if (fetched_[i].size != 0) return decode(chunks[i], i, slot(i), coder);
-      fill_with(slot(i), fill.value);
+      if (fetched_[i].size != 0) return decode(chunks[i], i, slots[i], coder);
+      fill_with(slots[i], fill.value);
       return Status();
     }));
   }
-  for (std::size_t i = 0; i < chunks.size(); ++i) grid_.pad(grid_.box(chunks[i]), slot(i), padding);
+  for (std::size_t i = 0; i < chunks.size(); ++i) grid_.pad(grid_.box(chunks[i]), slots[i], padding);
   return Status();
 }
 
@@ -160,23 +157,19 @@ Result<ChunkWriter> ChunkWriter::make(hid_t dataset, const ChunkGrid& grid, cons
   writer.grid_ = grid;
   writer.workers_ = &workers;
   HOMZ_ASSIGN(writer.compression_, compression_of(registry(), coding));
-  HOMZ_ASSIGN(writer.needs_, footprint(writer.compression_, workers.exec()));
-  HOMZ_ASSIGN(writer.streams_, Buffer::make(batch * writer.needs_.stream_bytes));
+  HOMZ_ASSIGN(const StreamFootprint needs, workers.footprint(writer.compression_));
+  HOMZ_ASSIGN(writer.streams_, Slots::make(batch, needs.stream_bytes));
   writer.sizes_.resize(batch);
   return writer;
 }
 
-Status ChunkWriter::write(std::span<const std::uint64_t> chunks, ConstBytes slots) {
-  const std::uint64_t data_bytes = compression_.field.bytes();
-  const auto stream = [&](std::uint64_t i) {
-    return streams_.bytes().subspan(i * needs_.stream_bytes, needs_.stream_bytes);
-  };
+Status ChunkWriter::write(std::span<const std::uint64_t> chunks, const Slots& slots) {
   HOMZ_TRY(workers_->each(chunks.size(), [&](std::uint64_t i, Coder& coder) {
-    return coder.encode(compression_, slots.subspan(i * data_bytes, data_bytes), stream(i), &sizes_[i]);
+    return coder.encode(compression_, slots[i], streams_[i], &sizes_[i]);
   }));
   for (std::size_t i = 0; i < chunks.size(); ++i) {
     const Box box = grid_.box(chunks[i]);
-    if (H5Dwrite_chunk(dataset_, H5P_DEFAULT, 0, box.start.data(), sizes_[i], stream(i).data()) < 0)
+    if (H5Dwrite_chunk(dataset_, H5P_DEFAULT, 0, box.start.data(), sizes_[i], streams_[i].data()) < 0)
       return failure("write the chunk").within(grid_.place(box));
   }
   return Status();

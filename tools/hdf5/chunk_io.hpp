@@ -13,6 +13,7 @@
 #include "tools/hdf5/coding.hpp"
 #include "tools/hdf5/dataset.hpp"
 #include "tools/hdf5/grid.hpp"
+#include "tools/hdf5/slots.hpp"
 #include "tools/hdf5/workers.hpp"
 
 namespace homz::hdf5 {
@@ -39,8 +40,8 @@ class ChunkReader {
   // `grid` is the dataset's own, or any if it is not chunked.
   static Result<ChunkReader> make(const Dataset& dataset, const ChunkGrid& grid, Workers& workers);
 
-  // Chunk i goes to slots[i * chunk bytes]. Values outside the dataset become `padding`.
-  Status read(std::span<const std::uint64_t> chunks, Bytes slots, ConstBytes padding);
+  // chunks[i] goes to slots[i]. Values outside the dataset become `padding`.
+  Status read(std::span<const std::uint64_t> chunks, Slots& slots, ConstBytes padding);
 
  private:
   Status read_with_library(std::uint64_t chunk, Bytes slot);
@@ -50,7 +51,6 @@ class ChunkReader {
   const Dataset* dataset_ = nullptr;
   ChunkGrid grid_;
   Workers* workers_ = nullptr;
-  std::uint64_t chunk_bytes_ = 0;
   Handle file_space_, memory_space_;
   std::optional<ChunkCoding> coding_;    // of a dataset that is ours and read past the library's filters
   std::vector<std::uint64_t> existing_;  // chunks of such a dataset
@@ -62,17 +62,16 @@ class ChunkWriter {
  public:
   static Result<ChunkWriter> make(hid_t dataset, const ChunkGrid& grid, const ChunkCoding& coding,
                                   std::uint64_t batch, Workers& workers);
-  std::uint64_t stream_bytes() const { return needs_.stream_bytes; }  // of one chunk, at most
 
-  Status write(std::span<const std::uint64_t> chunks, ConstBytes slots);
+  // slots[i] goes to chunks[i].
+  Status write(std::span<const std::uint64_t> chunks, const Slots& slots);
 
  private:
   hid_t dataset_ = H5I_INVALID_HID;
   ChunkGrid grid_;
   Compression compression_;
-  StreamFootprint needs_;
   Workers* workers_ = nullptr;
-  Buffer streams_;
+  Slots streams_;
   std::vector<std::uint64_t> sizes_;
 };
 

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "core/buffer.hpp"
 #include "tools/hdf5/chunk_io.hpp"
 #include "tools/hdf5/copy.hpp"
 #include "tools/hdf5/errors.hpp"
@@ -92,14 +91,13 @@ class Compressor {
     const std::uint64_t batch = batch_chunks(grid, 2 * coding.bytes());
     HOMZ_ASSIGN(ChunkReader reader, ChunkReader::make(dataset, grid, workers_));
     HOMZ_ASSIGN(ChunkWriter writer, ChunkWriter::make(made, grid, coding, batch, workers_));
-    HOMZ_ASSIGN(Buffer slots, Buffer::make(batch * coding.bytes()));
+    HOMZ_ASSIGN(Slots slots, Slots::make(batch, coding.bytes()));
     HOMZ_ASSIGN(const LibraryFill padding, library_fill(dataset.properties, coding.dtype));
     const std::uint64_t before = done_, bytes = dataset.values() * size_of(coding.dtype);
     for (std::size_t first = 0; first < chunks.size(); first += batch) {
       const auto part = std::span(chunks).subspan(first, std::min<std::size_t>(batch, chunks.size() - first));
-      const Bytes data = slots.bytes().first(part.size() * coding.bytes());
-      if (const Status status = reader.read(part, data, padding.value); !status.ok()) return explain(status);
-      if (const Status status = writer.write(part, data); !status.ok())
+      if (const Status status = reader.read(part, slots, padding.value); !status.ok()) return explain(status);
+      if (const Status status = writer.write(part, slots); !status.ok())
         return status.code() == Code::io ? status : explain(status);
       tell(before + bytes / chunks.size() * (first + part.size()));
     }

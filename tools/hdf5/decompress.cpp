@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "core/buffer.hpp"
 #include "tools/hdf5/chunk_io.hpp"
 #include "tools/hdf5/copy.hpp"
 #include "tools/hdf5/errors.hpp"
@@ -67,16 +66,14 @@ class Decompressor {
     const std::uint64_t chunk_bytes = grid.chunk_values() * size_of(dtype);
     const std::uint64_t batch = batch_chunks(grid, chunk_bytes);
     HOMZ_ASSIGN(ChunkReader reader, ChunkReader::make(dataset, grid, workers_));
-    HOMZ_ASSIGN(Buffer slots, Buffer::make(batch * chunk_bytes));
+    HOMZ_ASSIGN(Slots slots, Slots::make(batch, chunk_bytes));
     HOMZ_ASSIGN(const LibraryFill padding, library_fill(dataset.properties, dtype));
     const std::uint64_t before = done_, bytes = dataset.values() * size_of(dtype);
     for (std::size_t first = 0; first < chunks.size(); first += batch) {
       const auto part = std::span(chunks).subspan(first, std::min<std::size_t>(batch, chunks.size() - first));
-      const Bytes data = slots.bytes().first(part.size() * chunk_bytes);
-      HOMZ_TRY(reader.read(part, data, padding.value));
+      HOMZ_TRY(reader.read(part, slots, padding.value));
       for (std::size_t i = 0; i < part.size(); ++i)
-        HOMZ_TRY(write_box(made, native_type(dtype), grid, grid.box(part[i]),
-                           data.subspan(i * chunk_bytes, chunk_bytes)));
+        HOMZ_TRY(write_box(made, native_type(dtype), grid, grid.box(part[i]), slots[i]));
       tell(before + bytes / chunks.size() * (first + part.size()));
     }
     tell(before + bytes);

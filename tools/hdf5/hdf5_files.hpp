@@ -51,7 +51,7 @@ struct CompressOptions {
 
 struct DecompressOptions {
   unsigned threads = 0;
-  Space space = Space::host;
+  Space space = Space::host;  // where chunks are decoded whose codec codes there; others: on the host
   std::uint64_t max_bytes = UINT64_MAX;
   Progress progress;
 };

@@ -32,16 +32,15 @@ Status read_decoded(const Dataset& dataset, Bytes data) {
   const std::uint64_t batch = batch_chunks(grid, chunk_bytes);
   Workers workers(0);
   HOMZ_ASSIGN(ChunkReader reader, ChunkReader::make(dataset, grid, workers));
-  HOMZ_ASSIGN(Buffer slots, Buffer::make(batch * chunk_bytes));
+  HOMZ_ASSIGN(Slots slots, Slots::make(batch, chunk_bytes));
   const std::vector<std::byte> no_padding_wanted(value_bytes);
   std::vector<std::uint64_t> chunks(batch);
   for (std::uint64_t first = 0; first < grid.count(); first += batch) {
     chunks.resize(std::min(batch, grid.count() - first));
     std::iota(chunks.begin(), chunks.end(), first);
-    HOMZ_TRY(reader.read(chunks, slots.bytes().first(chunks.size() * chunk_bytes), no_padding_wanted));
+    HOMZ_TRY(reader.read(chunks, slots, no_padding_wanted));
     for (std::size_t i = 0; i < chunks.size(); ++i)
-      grid.scatter(grid.box(chunks[i]), slots.bytes().subspan(i * chunk_bytes, chunk_bytes), data,
-                   value_bytes);
+      grid.scatter(grid.box(chunks[i]), slots[i], data, value_bytes);
   }
   return Status();
 }

@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "core/bits.hpp"
-#include "core/buffer.hpp"
+#include "core/threads.hpp"
 #include "tools/hdf5/attributes.hpp"
 #include "tools/hdf5/chunk_io.hpp"
 #include "tools/hdf5/outliers.hpp"
@@ -57,15 +57,15 @@ class Surveyor {
     const std::uint64_t chunk_bytes = grid_.chunk_values() * size_of(dtype_);
     const std::uint64_t batch = batch_chunks(grid_, chunk_bytes);
     HOMZ_ASSIGN(ChunkReader reader, ChunkReader::make(dataset_, grid_, workers_));
-    HOMZ_ASSIGN(Buffer slots, Buffer::make(batch * chunk_bytes));
+    HOMZ_ASSIGN(Slots slots, Slots::make(batch, chunk_bytes));
     step_ = std::max<std::uint64_t>(1, chunks.size() * grid_.chunk_values() / kSample) |
             1;  // odd: misses no column
     for (std::size_t first = 0; first < chunks.size() && !(enough && width(found_.range) >= *enough);
          first += batch) {
       const auto part = chunks.subspan(first, std::min<std::size_t>(batch, chunks.size() - first));
-      const Bytes data = slots.bytes().first(part.size() * chunk_bytes);
-      HOMZ_TRY(reader.read(part, data, padding()));
-      take_in(data);
+      HOMZ_TRY(reader.read(part, slots, padding()));
+      find_range(slots, part.size());
+      for (std::size_t i = 0; i < part.size(); ++i) take_sample(slots[i]);
     }
     return std::move(found_);
   }
@@ -81,9 +81,18 @@ class Surveyor {
                                 : std::as_bytes(std::span(&kDouble, 1));
   }
 
-  void take_in(ConstBytes data) {
+  void find_range(const Slots& slots, std::uint64_t count) {
+    const Field chunk = Field::flat(dtype_, grid_.chunk_values());
+    const unsigned threads = workers_.threads();
+    const Exec each = host(static_cast<unsigned>(std::max<std::uint64_t>(1, threads / count)));
+    std::vector<ValueRange> ranges(count);
+    parallel_for(count, threads,
+                 [&](std::uint64_t i) { ranges[i] = value_range(chunk, slots[i], fill_bits_, each); });
+    for (const ValueRange& range : ranges) found_.range.merge(range);
+  }
+
+  void take_sample(ConstBytes data) {
     const std::uint64_t size = size_of(dtype_), count = data.size() / size;
-    found_.range.merge(value_range(Field::flat(dtype_, count), data, fill_bits_, host(workers_.threads())));
     for (; next_ < count; next_ += step_) {
       const std::uint64_t bits = bits_at(dtype_, data.data() + next_ * size);
       const double value = value_of_bits(dtype_, bits);

@@ -7,9 +7,11 @@
 #include <vector>
 
 #include "core/buffer.hpp"
+#include "core/gpu/gpu.hpp"
 #include "core/gpu/offload.hpp"
 #include "core/stream.hpp"
 #include "core/threads.hpp"
+#include "tools/hdf5/coding.hpp"
 
 namespace homz::hdf5 {
 
@@ -20,12 +22,13 @@ class Coder {
   // `threads`: of the host, for a chunk.
   void use(unsigned threads);
 
-  Exec exec() const { return host(threads_); }  // for what is done on the host in any case
   Status encode(const Compression& compression, ConstBytes data, Bytes stream, std::uint64_t* stream_bytes);
-  // `open`: `stream`, opened with exec().
-  Status decode(const OpenStream& open, ConstBytes stream, Bytes data);
+  // `stream` holds what `coding` says, or is refused. The host decodes what was made by a codec without a
+  // coder for GPUs.
+  Status decode(const ChunkCoding& coding, ConstBytes stream, Bytes data);
 
  private:
+  Exec host_exec() const { return host(threads_); }
   Status reach_gpu();
 
   Space space_;
@@ -36,11 +39,11 @@ class Coder {
 
 class Workers {
  public:
-  // 0 threads: one a core.
+  // 0 threads: one a core. On a device: the GPU that is the current one now.
   explicit Workers(unsigned threads, Space space = Space::host);
 
   unsigned threads() const { return threads_; }
-  Exec exec() const { return space_ == Space::host ? host() : device(nullptr); }  // where chunks are coded
+  Result<StreamFootprint> footprint(const Compression& compression) const;  // for Coder::encode()
 
   // Runs work(i, coder) for i < count. A single task gets all threads for itself.
   template <class F>
@@ -48,9 +51,12 @@ class Workers {
     const std::uint64_t workers = std::min<std::uint64_t>(most(), count);
     while (coders_.size() < workers) coders_.emplace_back(space_);
     for (Coder& coder : coders_) coder.use(count == 1 ? threads_ : 1);
-    return try_parallel_for_workers(
-        count, static_cast<unsigned>(workers),
-        [&](std::uint64_t i, std::uint64_t worker) { return work(i, coders_[worker]); });
+    return try_parallel_for_workers(count, static_cast<unsigned>(workers),
+                                    [&](std::uint64_t i, std::uint64_t worker) -> Status {
+                                      const gpu::OnGpu on(gpu_);  // new threads begin with GPU 0
+                                      HOMZ_TRY(on.status());
+                                      return work(i, coders_[worker]);
+                                    });
   }
 
  private:
@@ -58,6 +64,7 @@ class Workers {
 
   unsigned threads_;
   Space space_;
+  int gpu_ = -1;  // none
   std::vector<Coder> coders_;
 };
 
