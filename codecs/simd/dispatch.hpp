@@ -46,7 +46,8 @@ class Available {
   std::size_t count_ = 0;
 };
 
-// "scalar, avx2": what HOMZ_SIMD may say here.
+// "scalar, avx2": what HOMZ_SIMD may say here, slowest first. All codecs have all sets: they are compiled for
+// every x86-64, whatever the compiler's target, and no other machine has any.
 inline std::string names_of_machine() {
   return std::string("scalar") + (machine_has_avx2() ? ", avx2" : "") +
          (machine_has_avx512() ? ", avx512" : "");
