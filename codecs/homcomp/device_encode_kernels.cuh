@@ -263,14 +263,14 @@ __device__ inline void begin_call(const EncodeCall<T>& call) {
     call.call->step_bits = bits_of(static_cast<double>(step_for(call.rule, value_of<T>(largest))));
 }
 
-// It reads nothing but the caller's data, so it waits last.
+// What is cleared belongs to this call alone, so it waits only for what it reads: the caller's data.
 template <class T>
 __global__ void __launch_bounds__(1024) prepare_encode(const __grid_constant__ EncodeCall<T> call) {
   let_next_start();
   const u64 first = blockIdx.x * u64{blockDim.x} + threadIdx.x, stride = gridDim.x * u64{blockDim.x};
   for (u64 i = first; i < call.tables.chunks; i += stride) call.places[i] = 0;
-  if (blockIdx.x == 0) begin_call(call);
   wait_for_last();
+  if (blockIdx.x == 0) begin_call(call);
 }
 
 // ---- Behind it: the table, a warp a group; whoever finishes the last one writes the front of the payload.

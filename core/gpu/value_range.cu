@@ -2,6 +2,8 @@
 #include "core/bits.hpp"
 #include "core/gpu/check.cuh"
 #include "core/gpu/each_value.cuh"
+#include "core/gpu/gpu.hpp"
+#include "core/gpu/stream_memory.cuh"
 #include "core/gpu/value_range.hpp"
 
 namespace homz::gpu {
@@ -94,18 +96,12 @@ Status enqueue_value_range(const Field& field, ConstBytes data, std::optional<st
 
 Result<ValueRange> value_range(const Field& field, ConstBytes data, std::optional<std::uint64_t> fill_bits,
                                Exec exec) {
-  void* place = nullptr;
-  HOMZ_TRY(status_of(cudaMallocAsync(&place, sizeof(ValueRange), exec.stream), "taking memory of the GPU"));
   ValueRange range;
-  const Status searched = enqueue_value_range(field, data, fill_bits, static_cast<ValueRange*>(place), exec);
-  const Status copied =
-      status_of(cudaMemcpyAsync(&range, place, sizeof range, cudaMemcpyDeviceToHost, exec.stream),
-                "copying the value range");
-  const Status freed = status_of(cudaFreeAsync(place, exec.stream), "freeing memory of the GPU");
-  HOMZ_TRY(status_of(cudaStreamSynchronize(exec.stream), "searching the value range"));
-  HOMZ_TRY(searched);
-  HOMZ_TRY(copied);
-  HOMZ_TRY(freed);
+  HOMZ_ASSIGN(const StreamMemory memory, StreamMemory::take(sizeof range, exec.stream));
+  auto* const found = reinterpret_cast<ValueRange*>(memory.bytes().data());
+  HOMZ_TRY(enqueue_value_range(field, data, fill_bits, found, exec));
+  HOMZ_TRY(gpu::copy(memory.bytes(), std::as_writable_bytes(std::span(&range, 1)), exec.stream));
+  HOMZ_TRY(gpu::wait(exec.stream));
   return range;
 }
 

@@ -130,7 +130,7 @@ class ExtremumLoop : private ChunkLoop<T, kFlat, ExtremumRoom<T>> {
  private:
   using Loop::add_up, Loop::ask, Loop::chunks, Loop::copy_waiting, Loop::draw_ticket, Loop::finish,
       Loop::first_ticket, Loop::kAdder, Loop::note_places, Loop::operand, Loop::tell_copied, Loop::tell_next;
-  using Loop::call_, Loop::room_, Loop::slot_, Loop::waiting_, Loop::waiting_words_;
+  using Loop::call_, Loop::room_, Loop::slot_, Loop::waiting_;
   static constexpr u32 kOfValue = sizeof(T) / 4;
 
   __device__ void fetch(u32 chunk, u32 slot) const {
@@ -200,8 +200,7 @@ class ExtremumLoop : private ChunkLoop<T, kFlat, ExtremumRoom<T>> {
     tell_size(call_.to, chunk, writer.words(), false);
     make_room();
     writer.write(block, orders, range(), room_.out);
-    waiting_ = chunk;
-    waiting_words_ = writer.words();
+    waiting_ = {chunk, writer.words(), 0};
     if (writer.exact() != 0) copy_with_exact(chunk, writer, choice);
   }
 
@@ -242,7 +241,7 @@ class ExtremumLoop : private ChunkLoop<T, kFlat, ExtremumRoom<T>> {
 
   // At once: its values are in memory that the next chunk needs.
   __device__ void copy_with_exact(u32 chunk, const SumWriter& writer, const Choice<T>& choice) {
-    waiting_ = Loop::kNone;
+    waiting_ = typename Loop::Waiting{};
     __syncthreads();
     ResultCopy<T> copy(call_, chunk);
     copy.copy(room_.out, writer.words_without_values());
@@ -266,7 +265,9 @@ class ExtremumLoop : private ChunkLoop<T, kFlat, ExtremumRoom<T>> {
   // Of damaged operands: others must find their places.
   __device__ void write_nothing(u32 chunk) const {
     tell_size(call_.to, chunk, room_.boxes[slot_].count * kOfValue, true);
-    if (threadIdx.x == 0) atomicOr(&call_.state->faults, static_cast<u32>(kDamaged));
+    if (threadIdx.x != 0) return;
+    call_.to.chunk_sums[chunk] = WordSums{};
+    atomicOr(&call_.state->faults, static_cast<u32>(kDamaged));
   }
 };
 

@@ -15,6 +15,12 @@ class ChunkLoop {
  protected:
   static constexpr u32 kAdder = ~0u, kNone = ~0u;
 
+  // A chunk of the result in room.out.
+  struct Waiting {
+    u32 chunk = kNone, words = 0;
+    u64 seen = 0;  // of its place, in lane 0
+  };
+
   __device__ u32 chunks() const { return call_.to.grid.chunks; }
   __device__ const DecodeCall<T>& operand(u32 i) const { return call_.operands[i].from; }
 
@@ -53,19 +59,18 @@ class ChunkLoop {
   __device__ void tell_next(u64 asked, u32 next, u32 drawn) {
     note_places(asked, next, slot_ ^ 1);
     if (threadIdx.x == 0) room_.next = drawn;
-    if (waiting_ != kNone && lane_id() == 0) seen_ = observe(call_.to.places + waiting_);
+    if (waiting_.chunk != kNone && lane_id() == 0) waiting_.seen = observe(call_.to.places + waiting_.chunk);
   }
 
   // ---- The result. Behind copy_waiting() all threads have met since room.out was complete.
 
   __device__ void copy_waiting() {
-    if (waiting_ == kNone) return;
-    SumCopy copy(call_.to.tables, call_.to.places + waiting_, seen_);
-    seen_ = 0;
-    copy.copy(room_.out, waiting_words_);
+    if (waiting_.chunk == kNone) return;
+    SumCopy copy(call_.to.tables, call_.to.places + waiting_.chunk, waiting_.seen);
+    copy.copy(room_.out, waiting_.words);
     copy.note(room_.sums_out);
-    copied_ = waiting_;
-    waiting_ = kNone;
+    copied_ = waiting_.chunk;
+    waiting_ = Waiting{};
   }
   __device__ void tell_copied() {
     if (copied_ == kNone) return;
@@ -82,8 +87,8 @@ class ChunkLoop {
   const SumCall<T>& call_;
   Room& room_;
   u32 slot_ = 0;
-  u32 waiting_ = kNone, waiting_words_ = 0, copied_ = kNone;  // chunks
-  u64 seen_ = 0;                                              // of the waiting one's place, in lane 0
+  Waiting waiting_;
+  u32 copied_ = kNone;  // a chunk whose sums are to be told
 };
 
 }  // namespace homz::homcomp::device

@@ -1,6 +1,7 @@
 // The host's side of counting on the device: memory, kernels, and what comes back.
 #include <vector>
 
+#include "core/gpu/stream_memory.cuh"
 #include "homomorphic/homcomp/device_launch.cuh"
 #include "homomorphic/homcomp/device_reduce.hpp"
 #include "homomorphic/homcomp/device_reduce_kernels.cuh"
@@ -84,9 +85,10 @@ Result<Reduced<typename Counter::Counted>> reduce_as(const Encoding& encoding, c
   const auto ctas = static_cast<unsigned>(std::min<std::uint64_t>(layout.chunks, room));
   Arena counting;
   static_cast<void>(ReduceScratch<T, Counter>(counting, layout, ctas));
-  HOMZ_ASSIGN(gpu::Memory memory, gpu::Memory::on_device(counting.needed()));
+  HOMZ_ASSIGN(const gpu::StreamMemory memory, gpu::StreamMemory::take(counting.needed(), stream));
   Arena arena(memory.bytes());
   const ReduceScratch<T, Counter> own(arena, layout, ctas);
+  HOMZ_TRY(gpu::fill(bytes_of(own.of_ctas, ctas), std::byte{0}, stream));  // padding comes back, too
   const auto call = call_of<T, Counter>(encoding, grid, layout, payloads, own);
   HOMZ_TRY(gpu::launch({ctas, kThreads, stream, kShared, false}, kKernel, call));
   const auto groups = static_cast<unsigned>(ceil_div<std::uint64_t>(layout.groups, kWarps));

@@ -46,7 +46,7 @@ class SumLoop : private ChunkLoop<T, kFlat, SumRoom<T>> {
   using Loop::add_up, Loop::ask, Loop::chunks, Loop::copy_waiting, Loop::draw_ticket, Loop::finish,
       Loop::first_ticket, Loop::kAdder, Loop::kNone, Loop::note_places, Loop::operand, Loop::tell_copied,
       Loop::tell_next;
-  using Loop::call_, Loop::room_, Loop::slot_, Loop::waiting_, Loop::waiting_words_;
+  using Loop::call_, Loop::room_, Loop::slot_, Loop::waiting_;
   static constexpr u32 kGap = 4;  // words: a reader of bits may look at one behind the last
 
   struct Words {  // of operands, in room.operands
@@ -74,11 +74,11 @@ class SumLoop : private ChunkLoop<T, kFlat, SumRoom<T>> {
   // Makes room of what is under way.
   __device__ ParkedChunk park() {
     wait_for_copies();
-    if (waiting_ == kNone) return {kNone, 0};
-    const ParkedChunk parked{waiting_, waiting_words_};
+    if (waiting_.chunk == kNone) return {kNone, 0};
+    const ParkedChunk parked{waiting_.chunk, waiting_.words};
     for (u32 i = threadIdx.x; i < parked.words; i += kThreads)
       call_.rooms[blockIdx.x].parked[i] = room_.out[i];
-    waiting_ = kNone;
+    waiting_ = typename Loop::Waiting{};
     return parked;
   }
 
@@ -217,9 +217,8 @@ class SumLoop : private ChunkLoop<T, kFlat, SumRoom<T>> {
     fetch_late(next, slot_ ^ 1, 0);
     writer.place(head.orders, sizeof(T));
     if (writer.is_raw()) return false;
-    waiting_ = chunk;
-    waiting_words_ = writer.words();
-    tell_size(call_.to, chunk, waiting_words_, false);
+    waiting_ = {chunk, writer.words(), 0};
+    tell_size(call_.to, chunk, writer.words(), false);
     writer.write(block, head.orders, head.range(), room_.out);
     return true;
   }

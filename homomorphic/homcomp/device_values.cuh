@@ -280,7 +280,10 @@ class ValueSum {
       const ChunkPlace place = place_of(i);
       if (!place.is_good || place.words > box_.count * kOfValue) operand(i).chunk_sums[chunk_].sum = kWrong;
     }
-    if (threadIdx.x == 0) atomicOr(&call_.state->faults, static_cast<u32>(kDamaged));
+    if (threadIdx.x == 0) {
+      call_.to.chunk_sums[chunk_] = WordSums{};
+      atomicOr(&call_.state->faults, static_cast<u32>(kDamaged));
+    }
     __syncthreads();
   }
 

@@ -1,5 +1,7 @@
 // Linear combinations of streams on the GPU: the same bytes as on the host, header included; and damaged or
 // unlike operands.
+#include <limits>
+
 #include "tests/gpu/operands.hpp"
 #include "tests/support/surgery_homcomp.hpp"
 
@@ -124,6 +126,25 @@ TEST(GpuSum, ManyChunksOfEachKind) {
         if (HasFatalFailure()) return;
       }
     }
+}
+
+// Many chunks a thread block, of which some are added by value: with one that waits for its place before
+// them, and one behind.
+TEST(GpuSum, ChunksByPlanesAmongChunksByValue) {
+  HOMZ_NEEDS_GPU();
+  constexpr std::uint64_t kCount = 20000000, kChunk = 4096;
+  for (const unsigned share : {1, 4, 12}) {  // of 13
+    Sample sample = make_sample("walk", Dtype::f32, {kCount});
+    sample.name += " with NaN in chunks";
+    auto* const values = reinterpret_cast<float*>(sample.data.data());
+    for (std::uint64_t chunk = 0; chunk < kCount / kChunk; ++chunk)
+      if (chunk * 7919 % 13 < share)
+        values[kChunk * chunk + chunk % kChunk] = std::numeric_limits<float>::quiet_NaN();
+    for (const unsigned terms : {0, 5, 6}) {
+      check(kTerms[terms], {sample}, 0.001, 0.001);
+      if (HasFatalFailure()) return;
+    }
+  }
 }
 
 TEST(GpuSum, AsManyAsCanBe) {
