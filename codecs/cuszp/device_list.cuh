@@ -26,6 +26,7 @@ __device__ inline ExceptionCounts counts_of(const TileRecord* records, std::uint
 __device__ inline ExceptionCounts sum_tiles(const TileRecord* records, std::uint64_t first,
                                             std::uint64_t end) {
   ExceptionCounts mine;
+#pragma unroll 4
   for (std::uint64_t t = first + threadIdx.x; t < end; t += kTileThreads) mine += counts_of(records, t);
   return {gpu::block_sum(mine.fill_runs), gpu::block_sum(mine.exact_runs), gpu::block_sum(mine.exact_values)};
 }
@@ -35,8 +36,12 @@ struct ListWriter {
   std::byte* payload;
   ChecksumState sums;
 
-  __device__ void put(std::uint64_t offset, std::uint32_t value, unsigned bytes) {
-    gpu::store_bytes(payload + offset, value, bytes);
+  __device__ void put_word(std::uint64_t offset, std::uint32_t value) {
+    gpu::store_word(payload + offset, value);
+    gpu::add_at(sums, offset, value);
+  }
+  __device__ void put_half(std::uint64_t offset, std::uint32_t value) {
+    gpu::store_bytes(payload + offset, value, 2);
     gpu::add_at(sums, offset, value);
   }
 };
@@ -71,7 +76,7 @@ class RunWriter {
       const unsigned p = 8 * c + lane.column;
       const std::uint32_t upto = (2u << p) - 1;
       const std::uint64_t run = begun + __popc(starts & upto) - 1;
-      if ((starts >> p & 1) != 0) writer.put(at_ + 4 * run, (base_ + 32 * group + p) & 0xffff, 2);
+      if ((starts >> p & 1) != 0) writer.put_half(at_ + 4 * run, (base_ + 32 * group + p) & 0xffff);
       if ((ends >> p & 1) != 0) end_run(run, 32 * group + p, writer);
     }
     begun_ += all;
@@ -88,7 +93,7 @@ class RunWriter {
 
  private:
   __device__ void end_run(std::uint64_t run, std::uint32_t position, ListWriter& writer) const {
-    writer.put(at_ + 4 * run + 2, (base_ + position) & 0xffff, 2);
+    writer.put_half(at_ + 4 * run + 2, (base_ + position) & 0xffff);
   }
 
   std::uint64_t at_, begun_;
@@ -97,38 +102,38 @@ class RunWriter {
   std::uint32_t last_group_ = ~0u;  // group 0 follows it
 };
 
-// The next blocks of a tile with exceptions, as many as a round takes.
+// The groups of a tile that have exceptions, a round after another. A block's groups come together.
 template <unsigned kDim>
 class MarkedGroups {
  public:
-  __device__ explicit MarkedGroups(const std::uint32_t* marks) : marks_(marks) { take_word(); }
+  // `marks`: a bit a group; `order`: shared by the warp, for as many groups as a tile has.
+  __device__ MarkedGroups(const std::uint32_t* marks, std::uint8_t* order, const Lane& lane) : order_(order) {
+    const std::uint32_t own = lane.id < kTileWarps ? marks[lane.id] : 0;
+    __syncwarp();
+    for (unsigned w = 0; w < kTileWarps; ++w) {
+      std::uint32_t word = __shfl_sync(~0u, own, w);
+      if (kDim != 1) word = (word | word >> 1) & 0x55555555u;
+      const std::uint32_t before = word & ((1u << lane.id) - 1);
+      if ((word >> lane.id & 1) != 0)
+        order[blocks_ + __popc(before)] = static_cast<std::uint8_t>(32 * w + lane.id);
+      blocks_ += static_cast<unsigned>(__popc(word));
+    }
+    __syncwarp();
+  }
 
-  // The group of the tile that this lane gets, ~0 if there are no more; false if no lane gets one.
-  __device__ bool next(const Lane& lane, std::uint32_t& group) {
-    group = ~0u;
-    while (left_ == 0 && word_ + 1 < kTileWarps) {
-      ++word_;
-      take_word();
-    }
-    if (left_ == 0) return false;
-    constexpr unsigned kWords = Block<kDim>::kWords;
-    for (unsigned b = 0; b < 4 / kWords && left_ != 0; ++b, left_ &= left_ - 1) {
-      const std::uint32_t first = 32 * word_ + static_cast<std::uint32_t>(__ffs(static_cast<int>(left_))) - 1;
-      if (lane.group / kWords == b) group = first + (kDim == 1 ? 0 : lane.group % 2);
-    }
-    return true;
+  __device__ unsigned rounds() const { return (blocks_ + kARound - 1) / kARound; }
+  // The group of the tile that this lane gets, ~0 if there is none for it.
+  __device__ std::uint32_t group(const Lane& lane, unsigned round) const {
+    const unsigned block = kARound * round + lane.group / kWords;
+    return block < blocks_ ? order_[block] + (kDim == 1 ? 0 : lane.group % 2) : ~0u;
   }
 
  private:
-  __device__ void take_word() {
-    left_ = marks_[word_];
-    if (kDim != 1) left_ = (left_ | left_ >> 1) & 0x55555555u;
-  }
-
-  const std::uint32_t* marks_;
-  unsigned word_ = 0;
-  std::uint32_t left_ = 0;
+  static constexpr unsigned kWords = Block<kDim>::kWords, kARound = 4 / kWords;
+  const std::uint8_t* order_;  // the first groups of blocks
+  unsigned blocks_ = 0;
 };
+static_assert(kTileGroups <= 256);  // numbers of a byte
 
 template <class T, unsigned kDim>
 __device__ Elements elements_of_group(const Coding<T, kDim>& coding, const Lane& lane, std::uint64_t group) {
@@ -140,6 +145,7 @@ __device__ Elements elements_of_group(const Coding<T, kDim>& coding, const Lane&
 
 struct RoundSpace {
   std::uint32_t quanta[4 * kGroup], residuals[4 * kGroup];
+  std::uint8_t order[kTileGroups];
 };
 
 // Where the parts of a list begin in the payload.
@@ -151,7 +157,9 @@ template <class T, unsigned kDim>
 __device__ void list_tile(const EncodeTask<T, kDim>& task, std::uint64_t tile, const ListOffsets& at,
                           const ExceptionCounts& before, RoundSpace& space, ListWriter& writer) {
   const TileRecord* const records = task.space.records;
-  if (records[tile].bits == 0) return;
+  const TileRecord own = records[tile];
+  if (own.bits == 0) return;
+  const bool any_fill = own.fill_runs() != 0, any_exact = own.exact_runs() != 0;
   const Lane lane;
   const bool follows = tile % kSegmentTiles != 0;
   const bool leads = (tile + 1) % kSegmentTiles != 0 && tile + 1 < task.tiles();
@@ -160,33 +168,35 @@ __device__ void list_tile(const EncodeTask<T, kDim>& task, std::uint64_t tile, c
   const auto base = static_cast<std::uint32_t>(tile % kSegmentTiles) * kTile;
   // A run that is open at the start is ended here unless it goes on; the tile before leaves that to us only
   // if our first position continues it, so it counts as open in that case alone.
-  const auto open = [&](unsigned last, unsigned first) {
-    return earlier.flag(last) && records[tile].flag(first);
-  };
+  const auto open = [&](unsigned last, unsigned first) { return earlier.flag(last) && own.flag(first); };
   RunWriter fills(at.fills, before.fill_runs, base, open(TileRecord::kFillLast, TileRecord::kFillFirst));
   RunWriter exacts(at.exacts, before.exact_runs, base, open(TileRecord::kExactLast, TileRecord::kExactFirst));
   std::uint64_t value = at.values + sizeof(T) * before.exact_values;
 
-  MarkedGroups<kDim> groups(task.space.marked + tile * kTileWarps);
+  const MarkedGroups<kDim> groups(task.space.marked + tile * kTileWarps, space.order, lane);
   const auto load = [&](std::uint32_t group, RoundValues<T>& values) {
     values.load(task.coding.data,
                 elements_of_group(task.coding, lane, tile * kTileGroups + (group == ~0u ? 0 : group)));
   };
-  std::uint32_t group;
+  using Coder = Round<T, kDim>;
+  std::uint32_t next = groups.group(lane, 0);
   RoundValues<T> ahead;
-  bool more = groups.next(lane, group);
-  if (more) load(group, ahead);
-  while (more) {
+  load(next, ahead);
+  for (unsigned round = 0; round < groups.rounds(); ++round) {
     const RoundValues<T> values = ahead;
-    const std::uint32_t is = group;
-    more = groups.next(lane, group);
-    if (more) load(group, ahead);
+    const std::uint32_t group = next;
+    next = groups.group(lane, round + 1);
+    if (round + 1 < groups.rounds()) load(next, ahead);
+    typename Coder::Exceptions found;
     std::uint32_t residuals[4];
-    const auto found =
-        Round<T, kDim>::code_again(task.coding, lane, values, residuals, space.quanta, space.residuals);
-    const std::uint32_t exact = is == ~0u ? 0 : found.exact, fill = is == ~0u ? 0 : found.fill;
-    fills.write(lane, is, fill, writer);
-    exacts.write(lane, is, exact, writer);
+    if (any_exact)
+      found = Coder::code_again(task.coding, lane, values, residuals, space.quanta, space.residuals);
+    else
+      found.fill = Coder::find_fill(task.coding, lane, values);
+    if (any_fill) fills.write(lane, group, group == ~0u ? 0 : found.fill, writer);
+    if (!any_exact) continue;
+    const std::uint32_t exact = group == ~0u ? 0 : found.exact;
+    exacts.write(lane, group, exact, writer);
     std::uint32_t many = 0, earlier_values = 0;
     for (unsigned g = 0; g < 4; ++g) {
       const auto n = static_cast<std::uint32_t>(__popc(__shfl_sync(~0u, exact, 8 * g)));
@@ -199,7 +209,7 @@ __device__ void list_tile(const EncodeTask<T, kDim>& task, std::uint64_t tile, c
       const std::uint64_t offset = value + sizeof(T) * (earlier_values + __popc(below));
       const auto bits = bits_of(values.values[c]);
       for (unsigned half = 0; half < sizeof(T) / 4; ++half)
-        writer.put(offset + 4 * half, static_cast<std::uint32_t>(std::uint64_t{bits} >> 32 * half), 4);
+        writer.put_word(offset + 4 * half, static_cast<std::uint32_t>(std::uint64_t{bits} >> 32 * half));
     }
     value += sizeof(T) * many;
   }
@@ -214,8 +224,8 @@ __device__ void conclude(const EncodeTask<T, kDim>& task, std::uint64_t upstream
   if (end + Trailer::kBytes > task.limit) return;  // *encoded says kIncompressible
   ListWriter writer{task.payload, {}};
   const std::uint64_t trailer = Trailer{kDim, upstream}.word();
-  writer.put(end, static_cast<std::uint32_t>(trailer), 4);
-  writer.put(end + 4, static_cast<std::uint32_t>(trailer >> 32), 4);
+  writer.put_word(end, static_cast<std::uint32_t>(trailer));
+  writer.put_word(end + 4, static_cast<std::uint32_t>(trailer >> 32));
   for (const EncodeState::Slot& slot : task.space.state->slots) writer.sums.join(slot.sums, 0);
   task.encoded->sums = writer.sums;
   task.encoded->bytes = end + Trailer::kBytes;
@@ -257,11 +267,10 @@ __global__ __launch_bounds__(kTileThreads) void list_exceptions(
         in_segment += counts_of(task.space.records, s * kSegmentTiles + w);
       }
       if (threadIdx.x < 3)
-        writer.put(at.rows + kExceptionRow * s + 4 * threadIdx.x,
-                   static_cast<std::uint32_t>(threadIdx.x == 0   ? in_segment.fill_runs
-                                              : threadIdx.x == 1 ? in_segment.exact_runs
-                                                                 : in_segment.exact_values),
-                   4);
+        writer.put_word(at.rows + kExceptionRow * s + 4 * threadIdx.x,
+                        static_cast<std::uint32_t>(threadIdx.x == 0   ? in_segment.fill_runs
+                                                   : threadIdx.x == 1 ? in_segment.exact_runs
+                                                                      : in_segment.exact_values));
       own += before;
       const std::uint64_t tile = s * kSegmentTiles + warp;
       if (tile < tiles) list_tile(task, tile, at, own, spaces[warp], writer);

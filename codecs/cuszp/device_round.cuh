@@ -97,9 +97,7 @@ struct Round {
         fills[c] = bits_of(in.values[c]) == coding.fill && (in.is_coded(c) || in.is_owned(c));
       if (__any_sync(~0u, fills[0] || fills[1] || fills[2] || fills[3]) != 0) {
         settle(coding, lane, in, fills, quanta, quanta_space);
-        bool owned[4];
-        for (unsigned c = 0; c < 4; ++c) owned[c] = fills[c] && in.is_owned(c);
-        found.fill = gather_bits(lane, owned);
+        found.fill = find_fill(coding, lane, in);
       }
     }
     for (unsigned c = 0; c < 4; ++c) quanta[c] = in.is_coded(c) ? quanta[c] : 0;
@@ -112,6 +110,14 @@ struct Round {
     }
     found.exact = find_exact(coding, lane, in, fills, decoded);
     return found;
+  }
+
+  // Where no value is exact.
+  __device__ static __forceinline__ std::uint32_t find_fill(const Coding<T, kDim>& coding, const Lane& lane,
+                                                            const RoundValues<T>& in) {
+    bool fills[4];
+    for (unsigned c = 0; c < 4; ++c) fills[c] = bits_of(in.values[c]) == coding.fill && in.is_owned(c);
+    return gather_bits(lane, fills);
   }
 
  private:
