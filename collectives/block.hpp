@@ -20,17 +20,17 @@ enum class Home : std::uint8_t { host, pinned, device };
 
 class Block {
  public:
-  // Room for `capacity` bytes of payload. Throws bad_alloc.
-  explicit Block(std::uint64_t capacity, Home home = Home::host) : home_(home), capacity_(capacity) {
-    const std::uint64_t in_front = Frame::kBytes + (home == Home::device ? 0 : capacity);
+  // Room for `capacity` bytes of payload on the host. Throws bad_alloc.
+  explicit Block(std::uint64_t capacity) : Block(capacity, Home::host, gpu::Memory()) {}
+  // Anywhere. Errors are those of gpu::Memory; on the host, and for the frame, it throws bad_alloc.
+  static Result<std::unique_ptr<Block>> make(std::uint64_t capacity, Home home) {
+    gpu::Memory memory;
     if (home == Home::pinned) {
-      pinned_ = taken(gpu::Memory::pinned(in_front));
-      memory_ = pinned_.bytes().data();
-    } else {
-      if (home == Home::device) device_ = taken(gpu::Memory::on_device(capacity));
-      memory_ = static_cast<std::byte*>(::operator new(in_front, kAlign));
+      HOMZ_ASSIGN(memory, gpu::Memory::pinned(Frame::kBytes + capacity));
+    } else if (home == Home::device) {
+      HOMZ_ASSIGN(memory, gpu::Memory::on_device(capacity));
     }
-    payload_ = home == Home::device ? device_.bytes().data() : memory_ + Frame::kBytes;
+    return std::unique_ptr<Block>(new Block(capacity, home, std::move(memory)));
   }
   ~Block() {
     if (home_ != Home::pinned) ::operator delete(memory_, kAlign);
@@ -55,13 +55,16 @@ class Block {
 
  private:
   static constexpr std::align_val_t kAlign{64};
-  static gpu::Memory taken(Result<gpu::Memory> memory) {
-    if (!memory.ok()) throw std::bad_alloc();
-    return std::move(*memory);
+  Block(std::uint64_t capacity, Home home, gpu::Memory of_gpu)
+      : home_(home), of_gpu_(std::move(of_gpu)), capacity_(capacity) {
+    const std::uint64_t bytes = Frame::kBytes + (home == Home::device ? 0 : capacity);
+    memory_ = home == Home::pinned ? of_gpu_.bytes().data()
+                                   : static_cast<std::byte*>(::operator new(bytes, kAlign));
+    payload_ = home == Home::device ? of_gpu_.bytes().data() : memory_ + Frame::kBytes;
   }
 
   Home home_;
-  gpu::Memory pinned_, device_;
+  gpu::Memory of_gpu_;  // pinned or on a device
   std::byte* memory_ = nullptr;
   std::byte* payload_ = nullptr;
   std::uint64_t capacity_;
@@ -74,7 +77,13 @@ class BlockPool {
  public:
   BlockPool() : free_(std::make_shared<Free>()) {}
 
-  BlockPtr take(std::uint64_t capacity, Home home = Home::host) {
+  // Of the host. Throws bad_alloc.
+  BlockPtr take(std::uint64_t capacity) {
+    Result<BlockPtr> taken = take(capacity, Home::host);
+    if (!taken.ok()) throw std::bad_alloc();
+    return *taken;
+  }
+  Result<BlockPtr> take(std::uint64_t capacity, Home home) {
     std::unique_ptr<Block> block;
     auto& blocks = (*free_)[static_cast<std::size_t>(home)];
     const auto found = home == Home::device ? tightest(blocks, capacity) : first(blocks, capacity);
@@ -83,7 +92,9 @@ class BlockPool {
       block = std::move(blocks.back());
       blocks.pop_back();
     }
-    if (!block) block = fresh(blocks, home == Home::device ? rounded(capacity) : capacity, home);
+    if (!block) {
+      HOMZ_ASSIGN(block, fresh(blocks, home == Home::device ? rounded(capacity) : capacity, home));
+    }
     block->frame = Frame{};
     block->is_sealed = false;
     return BlockPtr(block.release(), [free = free_](Block* done) {
@@ -110,14 +121,12 @@ class BlockPool {
     return best != blocks.end() && waste(*best) != UINT64_MAX ? best : blocks.end();
   }
   // Where there is no more memory, what lies here, too small, makes room.
-  static std::unique_ptr<Block> fresh(Blocks& blocks, std::uint64_t capacity, Home home) {
-    try {
-      return std::make_unique<Block>(capacity, home);
-    } catch (const std::bad_alloc&) {
-      if (blocks.empty()) throw;
-      blocks.clear();
-    }
-    return std::make_unique<Block>(capacity, home);
+  static Result<std::unique_ptr<Block>> fresh(Blocks& blocks, std::uint64_t capacity, Home home) {
+    const auto make = [&] { return no_throw([&] { return Block::make(capacity, home); }); };
+    auto made = make();
+    if (made.ok() || blocks.empty()) return made;
+    blocks.clear();
+    return make();
   }
   static std::uint64_t rounded(std::uint64_t capacity) {
     const std::uint64_t unit = std::max<std::uint64_t>(std::bit_floor(capacity) / 8, 1 << 16);

@@ -98,8 +98,11 @@ Status Channel::post(int from, Peer& peer) {
     const std::uint64_t segment = wire_.segment_bytes();
     // That of a payload on a GPU is taken when its length is known.
     const std::uint64_t least = segment - Frame::kBytes;
-    message.block = home_ == Home::device ? wire_.pool().take(least)
-                                          : wire_.pool().take(std::max(capacity_, least), home_);
+    if (home_ == Home::device) {
+      message.block = wire_.pool().take(least);
+    } else {
+      HOMZ_ASSIGN(message.block, wire_.pool().take(std::max(capacity_, least), home_));
+    }
     HOMZ_TRY(wire_.transport().receive(message.block->whole().first(segment), from, tag_, &message.first));
   }
   return Status();
@@ -140,7 +143,7 @@ Status Channel::ask_for_rest(int from, Message& message) {
 
 Status Channel::ask_for_payload(int from, Message& message) {
   const Frame frame = message.block->frame;
-  message.block = wire_.pool().take(frame.payload_bytes, Home::device);
+  HOMZ_ASSIGN(message.block, wire_.pool().take(frame.payload_bytes, Home::device));
   message.block->frame = frame;
   message.block->is_sealed = true;
   store(frame, message.block->front());

@@ -72,7 +72,7 @@ bool suits(Scheme scheme, const Task& task) {
   if (scheme == Scheme::automatic || !task.lossy) return false;
   if (!is_homomorphic(scheme)) return true;
   if (!reduces(task.collective)) return false;
-  if (is_extremum(task.op)) return scheme != Scheme::homcomp_fused && !task.on_device;
+  if (is_extremum(task.op)) return scheme != Scheme::homcomp_fused;
   return task.op == ReduceOp::sum || task.op == ReduceOp::average;
 }
 

@@ -95,8 +95,8 @@ Result<ConstBytes> Coder::pad(ConstBytes values) {
 // ---- Blocks that are made: on a GPU while others work
 
 Result<BlockPtr> Coder::raw_block(ConstBytes values) {
-  Making making{.block = pool_->take(std::max<std::uint64_t>(capacity_, values.size()), processor().home()),
-                .values = values};
+  Making making{.values = values};
+  HOMZ_ASSIGN(making.block, pool_->take(std::max<std::uint64_t>(capacity_, values.size()), home()));
   HOMZ_TRY(store_raw(making));
   HOMZ_ASSIGN(const bool is_made, advance(making));
   if (!is_made) making_.push_back(making);
@@ -208,7 +208,7 @@ Result<std::uint64_t> Coder::zeros_of(Needs&& needs) {
 template <class Make>
 Result<BlockPtr> Coder::make_payload(Making making, double Times::*time, std::uint64_t zeros, Make&& make) {
   std::erase_if(making_, [](const Making& each) { return each.block.use_count() == 1; });  // not wanted
-  making.block = block();
+  HOMZ_ASSIGN(making.block, pool_->take(capacity_, home()));
   HOMZ_ASSIGN(Combined* const report, processor().report());
   HOMZ_ASSIGN(const Bytes payload, processor().output(making.block));
   if (processor().space() == Space::device) HOMZ_TRY(processor().zero(scratch_.bytes.first(zeros)));
@@ -316,9 +316,10 @@ Result<BlockPtr> Coder::extremum(Extremum which, const BlockPtr& a, const BlockP
   const Stopwatch watch(*this, &Times::combine);
   HOMZ_ASSIGN(const OpenStream left, open(a, bytes));
   HOMZ_ASSIGN(const OpenStream right, open(b, bytes));
-  return make_payload({}, &Times::combine, 0, [&](Bytes payload, Combined* report) {
-    return arithmetic_->extremum(encoding(padded(bytes)), which, left, right, payload, scratch_.bytes, report,
-                                 exec());
+  const Encoding how = encoding(padded(bytes));
+  HOMZ_ASSIGN(const std::uint64_t zeros, zeros_of([&] { return arithmetic_->footprint(how, 2, exec()); }));
+  return make_payload({}, &Times::combine, zeros, [&](Bytes payload, Combined* report) {
+    return arithmetic_->extremum(how, which, left, right, payload, scratch_.bytes, report, exec());
   });
 }
 

@@ -1,4 +1,6 @@
 // Overrides of choices from outside the program.
+#include "collectives/environment.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,12 +14,6 @@
 namespace homz {
 namespace {
 
-// nullptr, if it leaves the choice to homz: not set, empty or "auto".
-const char* variable(const char* name) {
-  const char* const value = std::getenv(name);
-  return value != nullptr && *value != 0 && std::strcmp(value, "auto") != 0 ? value : nullptr;
-}
-
 // By the algorithm that is asked for, or by any.
 bool suits(Scheme scheme, Algorithm asked, const Task& task) {
   if (asked != Algorithm::automatic) return can_run(asked, scheme, task);
@@ -28,8 +24,10 @@ bool suits(Scheme scheme, Algorithm asked, const Task& task) {
 std::string_view objection_to(const CodecChoice& choice, Scheme scheme, const Task& task) {
   if (choice.codec == nullptr) return {};
   if (task.on_device && !choice.codec->on_device()) return "it does not run on GPUs";
-  if (is_homomorphic(scheme) && find_arithmetic(choice.codec->info().id) == nullptr)
-    return "it has no arithmetic, which the scheme needs";
+  if (!is_homomorphic(scheme)) return {};
+  const CodecArithmetic* const arithmetic = find_arithmetic(choice.codec->info().id);
+  if (arithmetic == nullptr) return "it has no arithmetic, which the scheme needs";
+  if (task.on_device && !arithmetic->on_device()) return "its arithmetic does not run on GPUs";
   return {};
 }
 
@@ -38,6 +36,18 @@ std::string ignored(const char* variable, std::string_view value, std::string_vi
 }
 
 }  // namespace
+
+const char* variable(const char* name) {
+  const char* const value = std::getenv(name);
+  return value != nullptr && *value != 0 && std::strcmp(value, "auto") != 0 ? value : nullptr;
+}
+
+Result<std::optional<bool>> variable_yes_or_no(const char* name) {
+  const char* const value = variable(name);
+  if (value == nullptr) return std::optional<bool>();
+  if (std::strcmp(value, "0") == 0 || std::strcmp(value, "1") == 0) return std::optional<bool>(*value == '1');
+  return Status(Code::invalid_argument, fmt::format("{}: '{}' must be 0, 1 or auto", name, value));
+}
 
 Result<Overrides> overrides_of_environment() {
   return no_throw([&]() -> Result<Overrides> {

@@ -34,9 +34,7 @@ Objection objection_to(Scheme scheme, const Task& task) {
   if (!reduces(task.collective))
     return {fmt::format("{} adds streams, and {} adds nothing", name, to_string(task.collective)), kOthers};
   if (task.op == ReduceOp::prod) return {"streams cannot be multiplied", kOthers};
-  if (!is_extremum(task.op)) return {};
-  if (task.on_device) return {"there are no minima and maxima of streams on GPUs", kOthers};
-  if (scheme == Scheme::homcomp_fused)
+  if (is_extremum(task.op) && scheme == Scheme::homcomp_fused)
     return {fmt::format("{} has no minima and maxima", name),
             "take hzccl, homcomp-ahead, homcomp-step or ccoll"};
   return {};

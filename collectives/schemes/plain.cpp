@@ -65,7 +65,7 @@ class Plain final : public Handling {
   // What this rank has of the piece, in a block.
   Status own(Piece& piece) {
     if (piece.held) return Status();
-    piece.held = pool_.take(capacity_, home());
+    HOMZ_ASSIGN(piece.held, pool_.take(capacity_, home()));
     piece.held->frame.payload_bytes = static_cast<std::uint32_t>(piece.in.size());
     return done(processor_.copy(piece.in, piece.held->room()));
   }

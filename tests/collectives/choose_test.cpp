@@ -282,9 +282,12 @@ TEST(Choices, ObjectionsAreThoseOfWhatCanRun) {
 
 // The reason, and what to take instead.
 TEST(Choices, ErrorsTellWhy) {
-  const auto refused = [](Task task, Algorithm algorithm, Scheme scheme,
-                          std::initializer_list<const char*> parts) {
-    const Status status = choose(task, options_of(algorithm, scheme), profile_with(1e9), {}).status();
+  CodecChoice codec;
+  const auto refused = [&](Task task, Algorithm algorithm, Scheme scheme,
+                           std::initializer_list<const char*> parts) {
+    CollectiveOptions options = options_of(algorithm, scheme);
+    options.codec = codec;
+    const Status status = choose(task, options, profile_with(1e9), {}).status();
     EXPECT_EQ(status.code(), Code::invalid_argument);
     for (const char* const part : parts)
       EXPECT_NE(status.message().find(part), std::string::npos) << part << ": " << status.message();
@@ -308,7 +311,19 @@ TEST(Choices, ErrorsTellWhy) {
   refused(task_of(1000, 6, Collective::allgather), A::recursive_doubling, S::automatic,
           {"2, 4, 8", "there are 6"});
   least.on_device = true;
-  refused(least, A::automatic, S::hzccl, {"on buffers of a GPU", "no minima and maxima", "take ccoll"});
+  codec = *registry().choose("cuszp2");
+  refused(least, A::automatic, S::hzccl,
+          {"on buffers of a GPU", "arithmetic does not run on GPUs", "take homcomp"});
+}
+
+TEST(Choices, MinimaOfStreamsOnGpus) {
+  Task task = task_of(1000, 4);
+  task.on_device = true;
+  task.op = ReduceOp::min;
+  CollectiveOptions options = options_of(Algorithm::automatic, Scheme::homcomp_step);
+  options.codec = *registry().choose("homcomp");
+  const Status status = choose(task, options, profile_with(1e9), {}).status();
+  EXPECT_TRUE(status.ok()) << status.message();
 }
 
 TEST(Choices, ErrorsTellWhatTwoLevelsNeed) {
@@ -447,6 +462,9 @@ TEST_F(Environment, SaysWhatIsIgnored) {
   const std::string by_codec = ignored_by(task_of(1000, 4), options_of(Algorithm::automatic, Scheme::hzccl));
   EXPECT_TRUE(by_codec.ends_with("shuffle=1 is ignored: it has no arithmetic, which the scheme needs"))
       << by_codec;
+  ::setenv("HOMZ_CODEC", "cuszp2", 1);
+  const std::string by_gpu = ignored_by(product, options_of(Algorithm::automatic, Scheme::hzccl));
+  EXPECT_TRUE(by_gpu.ends_with("is ignored: its arithmetic does not run on GPUs")) << by_gpu;
   ::setenv("HOMZ_ALGORITHM", "native", 1);
   Task native = task_of(1000, 4);
   native.has_native = true;

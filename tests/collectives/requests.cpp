@@ -44,6 +44,11 @@ std::ostream& operator<<(std::ostream& out, const Request& request) {
              << request.abs_error;
 }
 
+bool can_do(Scheme scheme, ReduceOp op) {
+  if (!is_homomorphic(scheme)) return true;
+  return op != ReduceOp::prod && (scheme != Scheme::homcomp_fused || !is_extremum(op));
+}
+
 std::string scheme_name(const testing::TestParamInfo<Scheme>& info) {
   std::string name(to_string(info.param));
   std::ranges::replace(name, '-', '_');

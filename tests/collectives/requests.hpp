@@ -16,6 +16,8 @@ inline constexpr Collective kAllCollectives[] = {
 inline constexpr Scheme kAllSchemes[] = {Scheme::plain,        Scheme::cprp2p,        Scheme::ccoll,
                                          Scheme::hzccl,        Scheme::homcomp_ahead, Scheme::homcomp_step,
                                          Scheme::homcomp_fused};
+// Streams cannot be multiplied, and the fused scheme only adds.
+bool can_do(Scheme scheme, ReduceOp op);
 // Of a test whose parameter is one.
 std::string scheme_name(const testing::TestParamInfo<Scheme>& info);
 

@@ -17,11 +17,6 @@ constexpr Algorithm kAllreduce[] = {Algorithm::ring, Algorithm::recursive_doubli
 constexpr std::uint64_t kCount = 700;
 constexpr double kBound = 1e-2;
 
-bool can(Scheme scheme, ReduceOp op) {
-  if (!is_homomorphic(scheme)) return true;
-  return op != ReduceOp::prod && (scheme != Scheme::homcomp_fused || op == ReduceOp::sum);
-}
-
 template <class T>
 bool same_bits(const Values<T>& a, const Values<T>& b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0;
@@ -42,7 +37,7 @@ void for_all(const std::vector<Values<T>>& inputs, std::initializer_list<ReduceO
   for (const ReduceOp op : ops)
     for (const Scheme scheme : kSchemes)
       for (const Algorithm algorithm : kAllreduce)
-        if (can(scheme, op))
+        if (can_do(scheme, op))
           runs.push_back({algorithm, scheme, op, std::vector<Values<T>>(inputs.size()), {}});
   on_ranks(ranks, [&](Communicator& communicator) {
     const auto rank = static_cast<std::size_t>(communicator.rank());

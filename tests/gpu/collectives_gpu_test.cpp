@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "collectives/block.hpp"
 #include "core/gpu/gpu.hpp"
 #include "tests/collectives/requests.hpp"
 #include "tests/gpu/support.hpp"
@@ -49,11 +50,23 @@ TEST_P(GpuCollectives, LongAllreduce) {
 TEST_P(GpuCollectives, Operations) {
   HOMZ_NEEDS_GPU();
   for (const ReduceOp op : {ReduceOp::average, ReduceOp::min, ReduceOp::max, ReduceOp::prod}) {
-    if (is_homomorphic(GetParam()) && op != ReduceOp::average) continue;
+    if (!can_do(GetParam(), op)) continue;
     check_as_on_host(3, request_of(Collective::allreduce, 5003, Algorithm::ring, GetParam(), op));
     check_as_on_host(3, request_of(Collective::reduce, 5003, Algorithm::direct, GetParam(), op, Dtype::f64));
     check_as_on_host(4, request_of(Collective::reduce_scatter, 1003, Algorithm::ring, GetParam(), op));
   }
+}
+
+// In pieces of several chunks, and of less than one.
+TEST_P(GpuCollectives, Extrema) {
+  HOMZ_NEEDS_GPU();
+  if (!can_do(GetParam(), ReduceOp::min)) GTEST_SKIP() << "the scheme has no minima and maxima";
+  for (const ReduceOp op : {ReduceOp::min, ReduceOp::max})
+    for (const Algorithm algorithm : {Algorithm::ring, Algorithm::recursive_doubling, Algorithm::rabenseifner,
+                                      Algorithm::direct, Algorithm::binomial})
+      for (const Dtype dtype : {Dtype::f32, Dtype::f64})
+        for (const std::uint64_t count : {0u, 1u, 33u, 300007u})
+          check_as_on_host(3, request_of(Collective::allreduce, count, algorithm, GetParam(), op, dtype));
 }
 
 INSTANTIATE_TEST_SUITE_P(Schemes, GpuCollectives, testing::ValuesIn(kAllSchemes), scheme_name);
@@ -71,36 +84,41 @@ TEST(GpuCalls, Movement) {
   }
 }
 
-// NaN and infinities have the same bits in all sums.
+// NaN and infinities have the same bits in all results.
+void check_values_without_quanta(Scheme scheme, ReduceOp op) {
+  std::vector<Values<float>> results[2];
+  for (const Space space : {Space::host, Space::device}) {
+    auto& of_ranks = results[space == Space::device ? 1 : 0];
+    of_ranks.resize(3);
+    on_ranks(3, [&](Communicator& communicator) {
+      const int rank = communicator.rank();
+      Values<float> in = rank_data<float>(rank, 9000), out(in.size());
+      in[static_cast<std::size_t>(10 + rank)] = std::nanf("");
+      in[20] = rank == 0 ? INFINITY : -INFINITY;
+      in[30] = 1e30f;
+      CollectiveOptions options;
+      options.algorithm = Algorithm::ring;
+      options.scheme = scheme;
+      options.abs_error = scheme == Scheme::plain ? 0 : 1e25;  // that quanta of 1e30 have few bits
+      options.space = space;
+      const auto reduce = [&](ConstBytes from, Bytes to) {
+        return communicator.allreduce(from, to, Dtype::f32, op, options);
+      };
+      const Status status = run_in(space, bytes_of(std::as_const(in)), bytes_of(out), reduce);
+      ASSERT_TRUE(status.ok()) << status.message();
+      of_ranks[static_cast<std::size_t>(rank)] = out;
+    });
+  }
+  for (std::size_t r = 0; r < 3; ++r)
+    EXPECT_TRUE(std::ranges::equal(bytes_of(results[0][r]), bytes_of(results[1][r])))
+        << to_string(scheme) << ", " << to_string(op);
+}
+
 TEST(GpuCalls, ValuesWithoutQuanta) {
   HOMZ_NEEDS_GPU();
-  for (const Scheme scheme : kAllSchemes) {
-    std::vector<Values<float>> results[2];
-    for (const Space space : {Space::host, Space::device}) {
-      auto& of_ranks = results[space == Space::device ? 1 : 0];
-      of_ranks.resize(3);
-      on_ranks(3, [&](Communicator& communicator) {
-        const int rank = communicator.rank();
-        Values<float> in = rank_data<float>(rank, 9000), out(in.size());
-        in[static_cast<std::size_t>(10 + rank)] = std::nanf("");
-        in[20] = rank == 0 ? INFINITY : -INFINITY;
-        in[30] = 1e30f;
-        CollectiveOptions options;
-        options.algorithm = Algorithm::ring;
-        options.scheme = scheme;
-        options.abs_error = scheme == Scheme::plain ? 0 : 1e25;  // that quanta of 1e30 have few bits
-        options.space = space;
-        const auto sum = [&](ConstBytes from, Bytes to) {
-          return communicator.allreduce(from, to, Dtype::f32, ReduceOp::sum, options);
-        };
-        const Status status = run_in(space, bytes_of(std::as_const(in)), bytes_of(out), sum);
-        ASSERT_TRUE(status.ok()) << status.message();
-        of_ranks[static_cast<std::size_t>(rank)] = out;
-      });
-    }
-    for (std::size_t r = 0; r < 3; ++r)
-      EXPECT_TRUE(std::ranges::equal(bytes_of(results[0][r]), bytes_of(results[1][r]))) << to_string(scheme);
-  }
+  for (const Scheme scheme : kAllSchemes)
+    for (const ReduceOp op : {ReduceOp::sum, ReduceOp::min, ReduceOp::max})
+      if (can_do(scheme, op)) check_values_without_quanta(scheme, op);
 }
 
 TEST(GpuCalls, TwoLevelsAndRenewal) {
@@ -162,6 +180,16 @@ TEST(GpuCalls, AuditsSeeTheError) {
     ASSERT_TRUE(answer.status.ok()) << answer.status.message();
     EXPECT_GT(answer.report.audited_error, 0);
     EXPECT_LE(answer.report.audited_error, kBound * 1.001);
+  }
+}
+
+// With or without a GPU.
+TEST(GpuCalls, MemoryThatIsNotThereHasAReason) {
+  BlockPool pool;
+  for (const Home home : {Home::pinned, Home::device}) {
+    const Status status = pool.take(std::uint64_t{1} << 50, home).status();
+    EXPECT_FALSE(status.ok());
+    EXPECT_NE(status.message(), "out of memory");
   }
 }
 

@@ -82,6 +82,8 @@ TEST_P(NcclMessages, OfCollectives) {
         requests.push_back(request_of(Collective::allreduce, count, algorithm, scheme));
   for (const Scheme scheme : {Scheme::plain, Scheme::ccoll})
     requests.push_back(request_of(Collective::alltoall, 70001, Algorithm::direct, scheme));
+  requests.push_back(
+      request_of(Collective::allreduce, 300007, Algorithm::ring, Scheme::hzccl, ReduceOp::max));
   check_as_on_host(GetParam() ? over_nccl : over_peers, kRanks, requests);
 }
 

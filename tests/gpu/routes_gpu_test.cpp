@@ -26,6 +26,10 @@ TEST_P(GpuRoutes, Reductions) {
     requests.push_back(request_of(Collective::allreduce, (1 << 20) + 3, Algorithm::direct, GetParam()));
     requests.push_back(request_of(Collective::reduce, 70001, Algorithm::direct, GetParam()));
     requests.push_back(request_of(Collective::reduce_scatter, 20011, Algorithm::ring, GetParam()));
+    for (const ReduceOp op : {ReduceOp::min, ReduceOp::max})
+      if (can_do(GetParam(), op))
+        for (const Algorithm algorithm : {Algorithm::ring, Algorithm::recursive_doubling, Algorithm::direct})
+          requests.push_back(request_of(Collective::allreduce, 300007, algorithm, GetParam(), op));
     check_as_on_host(kPeers, ranks, requests);
   }
 }
