@@ -7,32 +7,25 @@
 #include <chrono>
 #include <functional>
 #include <limits>
-#include <mutex>
 #include <vector>
 
+#include "collectives/environment.hpp"
+#include "collectives/mpi_requests.hpp"
 #include "collectives/operate.hpp"
+#include "core/gpu/gpu.hpp"
+
+#if defined(OPEN_MPI) && __has_include(<mpi-ext.h>)
+#include <mpi-ext.h>
+#endif
 
 namespace homz {
 namespace {
 
-Status failed(std::string_view what, int error) {
-  char text[MPI_MAX_ERROR_STRING];
-  int length = 0;
-  if (MPI_Error_string(error, text, &length) != MPI_SUCCESS) length = 0;
-  return Status(Code::io, fmt::format("{}: MPI error {}: {}", what, error,
-                                      std::string(text, static_cast<std::size_t>(length))));
-}
+using mpi::checked;
+using mpi::Comm;
+using mpi::is_over;
 
-Status checked(std::string_view what, int error) {
-  return error == MPI_SUCCESS ? Status() : failed(what, error);
-}
-
-// After MPI_Finalize nothing of MPI may be called.
-bool is_over() {
-  int is_finalized = 0;
-  MPI_Finalized(&is_finalized);
-  return is_finalized != 0;
-}
+constexpr const char* kDeviceVariable = "HOMZ_MPI_CUDA";
 
 MPI_Datatype type_of(Dtype dtype) {
   return dtype == Dtype::f32 ? MPI_FLOAT : MPI_DOUBLE;
@@ -81,22 +74,61 @@ Result<std::vector<int>> nodes_of(MPI_Comm all) {
   return nodes;
 }
 
+// ---- Memory of GPUs
+
+// What MPI says of itself.
+bool takes_device_memory() {
+#if defined(OMPI_HAVE_MPI_EXT_CUDA)
+  return MPIX_Query_cuda_support() == 1;
+#elif defined(MPIX_GPU_SUPPORT_CUDA)  // MPICH
+  int is_taken = 0;
+  return MPIX_GPU_query_support(MPIX_GPU_SUPPORT_CUDA, &is_taken) == MPI_SUCCESS && is_taken != 0;
+#else
+  return false;
+#endif
+}
+
+Result<bool> wants_device_memory() {
+  HOMZ_ASSIGN(const std::optional<bool> told, variable_yes_or_no(kDeviceVariable));
+  return gpu::built() && (told ? *told : takes_device_memory());
+}
+
+// Ranks that expect messages in different memory would wait for each other: all must want it.
+Result<bool> all_want_device_memory(MPI_Comm all) {
+  enum : int { kConfused, kNo, kYes };
+  const Result<bool> wants = wants_device_memory();
+  const int own = !wants.ok() ? kConfused : *wants ? kYes : kNo;
+  int least = kConfused;
+  HOMZ_TRY(checked("MPI_Allreduce", MPI_Allreduce(&own, &least, 1, MPI_INT, MPI_MIN, all)));
+  HOMZ_TRY(wants.status());
+  if (least == kConfused)
+    return Status(
+        Code::invalid_argument,
+        fmt::format("{} of another rank is neither 0 nor 1: set it there, or unset it", kDeviceVariable));
+  return least == kYes;
+}
+
+// Its messages have tags of their own. None, where MPI is not to move them.
+Result<Comm> comm_for_device(MPI_Comm comm, bool moves_device_memory) {
+  return moves_device_memory ? Comm::duplicate(comm) : Comm();
+}
+
+// ---- The transport
+
 class Mpi final : public Transport {
  public:
-  // Takes the communicator over.
-  Mpi(MPI_Comm communicator, std::vector<int> nodes) : comm_(communicator), nodes_(std::move(nodes)) {
-    MPI_Comm_rank(comm_, &rank_);
+  // `device`: of the same ranks, or none.
+  Mpi(Comm comm, Comm device, std::vector<int> nodes)
+      : comm_(std::move(comm)), device_(std::move(device)), nodes_(std::move(nodes)) {
+    MPI_Comm_rank(comm_.get(), &rank_);
   }
 
   ~Mpi() override {
-    if (is_over()) return;
-    for (std::size_t i = 0; i < requests_.size(); ++i) give_up(i);
-    static_cast<void>(poll());
-    drop_done();
-    for (std::size_t i = 0; i < requests_.size(); ++i) forget(i);
+    if (is_over() || requests_.end()) return;
     // MPI gives the number of a freed communicator to the next one: what still arrives would be taken for
     // its.
-    if (requests_.empty()) MPI_Comm_free(&comm_);
+    comm_.release();
+    device_.release();
   }
 
   int rank() const noexcept override { return rank_; }
@@ -105,45 +137,30 @@ class Mpi final : public Transport {
 
   Status send(ConstBytes bytes, std::shared_ptr<const void> owner, int to, int tag,
               Pending* pending) override {
-    *pending = Pending{};
-    MPI_Request request = MPI_REQUEST_NULL;
-    HOMZ_TRY(checked("MPI_Isend", MPI_Isend(bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, to, tag,
-                                            comm_, &request)));
-    add(request, pending, owner ? std::move(owner) : kSomebody);
-    return Status();
+    return requests_.send(comm_.get(), bytes, std::move(owner), to, tag, pending);
+  }
+  Status receive(Bytes capacity, int from, int tag, Pending* pending) override {
+    return requests_.receive(comm_.get(), capacity, from, tag, pending, false);
   }
 
-  Status receive(Bytes capacity, int from, int tag, Pending* pending) override {
-    *pending = Pending{};
-    MPI_Request request = MPI_REQUEST_NULL;
-    const int source = from == kAnyRank ? MPI_ANY_SOURCE : from;
-    HOMZ_TRY(checked("MPI_Irecv", MPI_Irecv(capacity.data(), static_cast<int>(capacity.size()), MPI_BYTE,
-                                            source, tag, comm_, &request)));
-    add(request, pending, nullptr);
-    return Status();
+  // What MPI has received is there for kernels that are launched from then on: no stream has to wait for it.
+  bool moves_device_memory() const noexcept override { return static_cast<bool>(device_); }
+  Status send_device(ConstBytes bytes, std::shared_ptr<const void> owner, int to, int tag,
+                     Pending* pending) override {
+    if (!device_) return Transport::send_device(bytes, std::move(owner), to, tag, pending);
+    return requests_.send(device_.get(), bytes, std::move(owner), to, tag, pending);
+  }
+  Status receive_device(Bytes bytes, int from, int tag, Pending* pending) override {
+    if (!device_) return Transport::receive_device(bytes, from, tag, pending);
+    return requests_.receive(device_.get(), bytes, from, tag, pending, true);
   }
 
   Status poll() override {
     if (requests_.empty()) return Status();
     if (is_over()) return Status(Code::invalid_argument, "MPI is finalised: its communicators are gone");
-    done_.resize(requests_.size());
-    statuses_.resize(requests_.size());
-    int count = 0;
-    const int error = MPI_Testsome(static_cast<int>(requests_.size()), requests_.data(), &count, done_.data(),
-                                   statuses_.data());
-    if (error != MPI_SUCCESS && error != MPI_ERR_IN_STATUS) return failed("MPI_Testsome", error);
-    if (count == MPI_UNDEFINED || count == 0) return Status();
-    idle_polls_ = 0;
-    Status first;
-    for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) {
-      const auto which = static_cast<std::size_t>(done_[i]);
-      if (error == MPI_SUCCESS || statuses_[i].MPI_ERROR == MPI_SUCCESS)
-        mark_done(which, statuses_[i]);
-      else if (first.ok() && pendings_[which] != nullptr)
-        first = failed(owners_[which] ? "sending" : "receiving", statuses_[i].MPI_ERROR);
-    }
-    drop_done();
-    return first;
+    HOMZ_ASSIGN(const bool is_any_done, requests_.poll());
+    if (is_any_done) idle_polls_ = 0;
+    return Status();
   }
 
   // Short waits are over before the core is worth giving away.
@@ -154,10 +171,7 @@ class Mpi final : public Transport {
   }
 
   void abandon(Pending* pending) override {
-    const auto found = std::ranges::find(pendings_, pending);
-    if (found == pendings_.end() || is_over()) return;
-    give_up(static_cast<std::size_t>(found - pendings_.begin()));
-    drop_done();
+    if (!is_over()) requests_.abandon(pending);
   }
 
   Result<std::unique_ptr<Transport>> group(std::span<const int> ranks) override {
@@ -168,18 +182,19 @@ class Mpi final : public Transport {
       return Status(Code::invalid_argument, "a group of ranks without this one");
     MPI_Group all = MPI_GROUP_NULL, some = MPI_GROUP_NULL;
     MPI_Comm comm = MPI_COMM_NULL;
-    HOMZ_TRY(checked("MPI_Comm_group", MPI_Comm_group(comm_, &all)));
+    HOMZ_TRY(checked("MPI_Comm_group", MPI_Comm_group(comm_.get(), &all)));
     Status status =
         checked("MPI_Group_incl", MPI_Group_incl(all, static_cast<int>(ranks.size()), ranks.data(), &some));
     if (status.ok())
-      status = checked("MPI_Comm_create_group", MPI_Comm_create_group(comm_, some, kGroupTag, &comm));
+      status = checked("MPI_Comm_create_group", MPI_Comm_create_group(comm_.get(), some, kGroupTag, &comm));
     if (some != MPI_GROUP_NULL) MPI_Group_free(&some);
     MPI_Group_free(&all);
     HOMZ_TRY(status);
-    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    Comm made(comm);
+    HOMZ_ASSIGN(Comm device, comm_for_device(comm, moves_device_memory()));
     std::vector<int> nodes;
     for (const int r : ranks) nodes.push_back(nodes_[static_cast<std::size_t>(r)]);
-    return std::unique_ptr<Transport>(new Mpi(comm, std::move(nodes)));
+    return std::unique_ptr<Transport>(new Mpi(std::move(made), std::move(device), std::move(nodes)));
   }
 
   bool has_native(Collective collective, std::uint64_t count, Space space) const noexcept override {
@@ -206,66 +221,13 @@ class Mpi final : public Transport {
   using Clock = std::chrono::steady_clock;
   static constexpr std::chrono::microseconds kSpin{2};
   static constexpr unsigned kSpins = 20;
-  static inline const std::shared_ptr<const void> kSomebody = std::make_shared<int>(0);  // sends have owners
 
-  void add(MPI_Request request, Pending* pending, std::shared_ptr<const void> owner) {
-    requests_.push_back(request);
-    pendings_.push_back(pending);
-    owners_.push_back(std::move(owner));
-  }
-
-  void mark_done(std::size_t i, const MPI_Status& status) {
-    if (pendings_[i] == nullptr) return;
-    int bytes = 0;
-    if (!owners_[i]) MPI_Get_count(&status, MPI_BYTE, &bytes);
-    *pendings_[i] = {true, static_cast<std::uint64_t>(std::max(0, bytes)),
-                     owners_[i] ? -1 : status.MPI_SOURCE};
-  }
-
-  // Receives can be cancelled; MPI promises that the wait is short. Sends cannot, everywhere: they stay, with
-  // their bytes, until MPI is done with them.
-  void give_up(std::size_t i) {
-    MPI_Request& request = requests_[i];
-    pendings_[i] = nullptr;
-    if (request == MPI_REQUEST_NULL || owners_[i] != nullptr) return;
-    MPI_Cancel(&request);
-    MPI_Wait(&request, MPI_STATUS_IGNORE);
-    request = MPI_REQUEST_NULL;
-  }
-
-  // A send that nobody will receive, of a transport that ends: its bytes are kept for ever.
-  void forget(std::size_t i) {
-    static auto* const kept = new std::vector<std::shared_ptr<const void>>;
-    static std::mutex guard;
-    MPI_Request_free(&requests_[i]);
-    const std::lock_guard lock(guard);
-    kept->push_back(std::move(owners_[i]));
-  }
-
-  void drop_done() {
-    std::size_t kept = 0;
-    for (std::size_t i = 0; i < requests_.size(); ++i) {
-      if (requests_[i] == MPI_REQUEST_NULL) continue;
-      requests_[kept] = requests_[i];
-      pendings_[kept] = pendings_[i];
-      if (kept != i) owners_[kept] = std::move(owners_[i]);
-      ++kept;
-    }
-    requests_.resize(kept);
-    pendings_.resize(kept);
-    owners_.resize(kept);
-  }
-
-  MPI_Comm comm_;
+  Comm comm_, device_;
   std::vector<int> nodes_;
   int rank_ = 0;
-  std::vector<MPI_Request> requests_;
-  std::vector<Pending*> pendings_;                   // of the requests; null: given up
-  std::vector<std::shared_ptr<const void>> owners_;  // of what is sent; null: a receive
-  std::vector<int> done_;
+  mpi::Requests requests_;
   unsigned idle_polls_ = 0;
   Clock::time_point idle_since_;
-  std::vector<MPI_Status> statuses_;
 };
 
 // Whole vectors: any count, in stretches whose bytes implementations can count. A root's input in place is
@@ -284,16 +246,16 @@ Status Mpi::native_vector(Collective collective, ReduceOp op, Dtype dtype, Const
     void* const to = gives_result ? out.data() + first : nullptr;
     int error = MPI_SUCCESS;
     if (collective == Collective::bcast) {
-      error = MPI_Bcast(to, some, type_of(dtype), root, comm_);
+      error = MPI_Bcast(to, some, type_of(dtype), root, comm_.get());
     } else if (collective == Collective::allreduce) {
-      error = MPI_Allreduce(in_place ? MPI_IN_PLACE : from, to, some, type_of(dtype), op_of(op), comm_);
+      error = MPI_Allreduce(in_place ? MPI_IN_PLACE : from, to, some, type_of(dtype), op_of(op), comm_.get());
     } else {
       if (in_place && gives_result) {
         const ConstBytes own = in.subspan(first, static_cast<std::uint64_t>(some) * size_of(dtype));
         copy.assign(own.begin(), own.end());
         from = copy.data();
       }
-      error = MPI_Reduce(from, to, some, type_of(dtype), op_of(op), root, comm_);
+      error = MPI_Reduce(from, to, some, type_of(dtype), op_of(op), root, comm_.get());
     }
     HOMZ_TRY(checked(to_string(collective), error));
     done += static_cast<std::uint64_t>(some);
@@ -316,16 +278,16 @@ Status Mpi::native_blocks(Collective collective, ReduceOp op, Dtype dtype, Const
   switch (collective) {
     case Collective::reduce_scatter:
       return checked("reduce_scatter",
-                     MPI_Reduce_scatter_block(from, out.data(), some, type, op_of(op), comm_));
+                     MPI_Reduce_scatter_block(from, out.data(), some, type, op_of(op), comm_.get()));
     case Collective::allgather:
-      return checked("allgather", MPI_Allgather(from, some, type, out.data(), some, type, comm_));
+      return checked("allgather", MPI_Allgather(from, some, type, out.data(), some, type, comm_.get()));
     case Collective::gather:
-      return checked("gather",
-                     MPI_Gather(is_root ? from : in.data(), some, type, out.data(), some, type, root, comm_));
+      return checked("gather", MPI_Gather(is_root ? from : in.data(), some, type, out.data(), some, type,
+                                          root, comm_.get()));
     case Collective::scatter:
-      return checked("scatter", MPI_Scatter(in.data(), some, type, to, some, type, root, comm_));
+      return checked("scatter", MPI_Scatter(in.data(), some, type, to, some, type, root, comm_.get()));
     default:
-      return checked("alltoall", MPI_Alltoall(from, some, type, out.data(), some, type, comm_));
+      return checked("alltoall", MPI_Alltoall(from, some, type, out.data(), some, type, comm_.get()));
   }
 }
 
@@ -351,15 +313,11 @@ Result<std::unique_ptr<Transport>> mpi_transport(MPI_Comm communicator) {
     HOMZ_TRY(checked("MPI_Comm_test_inter", MPI_Comm_test_inter(communicator, &is_inter)));
     if (is_inter != 0)
       return Status(Code::unsupported, "an intercommunicator: merge it first (MPI_Intercomm_merge)");
-    MPI_Comm own = MPI_COMM_NULL;
-    HOMZ_TRY(checked("MPI_Comm_dup", MPI_Comm_dup(communicator, &own)));
-    MPI_Comm_set_errhandler(own, MPI_ERRORS_RETURN);
-    auto nodes = nodes_of(own);
-    if (!nodes.ok()) {
-      MPI_Comm_free(&own);
-      return nodes.status();
-    }
-    return std::unique_ptr<Transport>(new Mpi(own, std::move(*nodes)));
+    HOMZ_ASSIGN(Comm own, Comm::duplicate(communicator));
+    HOMZ_ASSIGN(const bool moves_device_memory, all_want_device_memory(own.get()));
+    HOMZ_ASSIGN(Comm device, comm_for_device(own.get(), moves_device_memory));
+    HOMZ_ASSIGN(auto nodes, nodes_of(own.get()));
+    return std::unique_ptr<Transport>(new Mpi(std::move(own), std::move(device), std::move(nodes)));
   });
 }
 

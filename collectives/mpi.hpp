@@ -19,6 +19,11 @@ namespace homz {
 // that initialised MPI, MPI_THREAD_SERIALIZED where only one thread at a time calls MPI at all; else
 // MPI_THREAD_MULTIPLE is needed. Threads that code (CollectiveOptions::threads) do not call MPI.
 //
+// Memory of GPUs is MPI's to move where MPI says that it takes it (Open MPI, MPICH from 4.0 on); elsewhere
+// what is sent goes through pinned memory of the host. HOMZ_MPI_CUDA overrides that: 1 for an MPI that takes
+// it, but cannot tell, 0 for pinned memory. If one rank says no, all do so. Many an MPI wants the GPU to be
+// chosen before MPI_Init.
+//
 // What is given up: receives are cancelled at once. Sends stay under way until MPI is done with them, at
 // worst for ever; what owns their bytes is kept as long.
 Result<std::unique_ptr<Transport>> mpi_transport(MPI_Comm communicator);

@@ -230,7 +230,8 @@ Result<std::unique_ptr<Transport>> nccl_transport(std::unique_ptr<Transport> con
     HOMZ_ASSIGN(auto messages, group_of_all(*control));
     const auto own = identity(*control, communicator);
     auto trial = gpu::Memory::on_device(256);
-    auto pairs = control->moves_device_memory() ? nullptr : std::make_unique<nccl::Pairs>(control->rank());
+    const bool is_over_gpus = control->gpu() >= 0;  // not MPI, which may wait for a GPU that NCCL occupies
+    auto pairs = is_over_gpus ? nullptr : std::make_unique<nccl::Pairs>(control->rank());
     const Status prepared = pairs ? pairs->prepare(control->size()) : Status();
     HOMZ_TRY(agree(*messages, own.ok() ? (trial.ok() ? prepared : trial.status()) : own.status()));
     HOMZ_ASSIGN(const auto ranks, gather_all(*messages, *own));

@@ -9,9 +9,10 @@ struct ncclComm;
 
 namespace homz {
 
-// Messages of the host go through `control`. Those of GPUs go through it, too, if it moves them (peer.hpp);
-// else by ncclSend and ncclRecv. Uncompressed collectives on values of GPUs are NCCL's own. Called by all
-// ranks, each with a GPU of its own as the current one.
+// Messages of the host go through `control`. Those of GPUs go through it, too, if it is a transport of GPUs
+// (peer.hpp); else by ncclSend and ncclRecv, also where MPI would take memory of GPUs: it may wait for a GPU
+// that NCCL occupies, while other ranks wait for it. Uncompressed collectives on values of GPUs are NCCL's
+// own. Called by all ranks, each with a GPU of its own as the current one.
 //
 // `communicator`: the application's, of the same ranks in the same order, for NCCL's own collectives, which
 // are enqueued on the streams of their calls; it must outlive the transport. nullptr: one is made. After an

@@ -8,7 +8,7 @@ namespace homz {
 
 class OverControl : public Transport {
  public:
-  // `mail`: null where `control` moves memory of GPUs itself.
+  // `mail`: null where that of `control` is taken.
   OverControl(std::unique_ptr<Transport> control, std::unique_ptr<DeviceMail> mail)
       : control_(std::move(control)), mail_(std::move(mail)) {}
 

@@ -1,5 +1,7 @@
 #include "tests/mpi/checks.hpp"
 
+#include <algorithm>
+
 #include "collectives/profile.hpp"
 
 namespace homz::test {
@@ -29,6 +31,15 @@ Communicator make_communicator(MPI_Comm comm) {
   expect_ok(made.status(), "communicator");
   if (!made.ok()) MPI_Abort(MPI_COMM_WORLD, 1);
   return std::move(*made);
+}
+
+void wait_for(Transport& transport, const std::vector<Pending>& pendings) {
+  while (!std::ranges::all_of(pendings, [](const Pending& p) { return p.done; })) {
+    const Status status = transport.poll();
+    expect_ok(status, "poll");
+    if (!status.ok()) return;
+    transport.yield();
+  }
 }
 
 std::size_t in_count(const Case& what) {

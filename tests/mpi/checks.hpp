@@ -20,9 +20,11 @@ void expect_ok(const Status& status, const std::string& what);
 // Ends the program where there is nothing to go on with.
 std::unique_ptr<Transport> make_transport(MPI_Comm comm = MPI_COMM_WORLD);
 Communicator make_communicator(MPI_Comm comm = MPI_COMM_WORLD);
+void wait_for(Transport& transport, const std::vector<Pending>& pendings);
 
 // The parts of the test.
 void transport_tests();
+void device_tests();
 void native_tests();
 void collective_tests();
 

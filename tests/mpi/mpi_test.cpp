@@ -23,6 +23,7 @@ int main(int argc, char** argv) {
   MPI_Comm_rank(MPI_COMM_WORLD, &own_rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   transport_tests();
+  device_tests();
   native_tests();
   collective_tests();
   int all = 0;

@@ -7,15 +7,6 @@
 namespace homz::test {
 namespace {
 
-void wait_for(Transport& transport, const std::vector<Pending>& pendings) {
-  while (!std::ranges::all_of(pendings, [](const Pending& p) { return p.done; })) {
-    const Status status = transport.poll();
-    expect_ok(status, "poll");
-    if (!status.ok()) return;
-    transport.yield();
-  }
-}
-
 // Numbers go round; those with one tag arrive in order, whatever happens with another.
 void messages_keep_their_order() {
   const auto transport = make_transport();
