@@ -27,6 +27,7 @@ class Calls {
   // From now on calls move on with this GPU as the current one.
   void work_on(int gpu) { gpu_ = gpu; }
   int gpu() const { return gpu_; }  // -1: none
+  bool any() const { return !all_.empty(); }
   // Whether calls of lower numbers are under way.
   bool any_before(std::uint32_t call) const;
   // Gives all up, without a word to the other ranks.

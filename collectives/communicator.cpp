@@ -47,6 +47,12 @@ class Communicator::State {
   }
 
   Status run(const Call& call, const CollectiveOptions& options) {
+    std::optional<Status> repeated;
+    HOMZ_TRY(enter([&] {
+      repeated = office.shortcuts.repeat(office, call, options);
+      return Status();
+    }));
+    if (repeated) return *repeated;
     HOMZ_ASSIGN(Ongoing ongoing, start(call, options));
     return ongoing.wait();
   }
@@ -203,6 +209,7 @@ Status Communicator::renew() {
   office.levels = Levels{};
   office.audits = 0;
   office.reluctances.clear();
+  office.shortcuts.clear();
   return no_throw([&] {
     HOMZ_TRY(office.wire->renew());
     return make_levels(office);

@@ -83,23 +83,6 @@ Status compare(Running& run, const Audit& audit) {
   return Status();
 }
 
-void report(const Running& run) {
-  if (run.call.options.report == nullptr) return;
-  CallReport& to = *run.call.options.report;
-  to = run.report;
-  const Candidate& chosen = run.decision.candidate;
-  to.algorithm = chosen.algorithm;
-  to.scheme = chosen.scheme;
-  to.reason = run.decision.reason;
-  to.codec.clear();
-  to.share = 0;
-  if (chosen.scheme != Scheme::plain) {
-    const auto codec = codec_of(run.call.options, chosen.codec);
-    if (codec.ok()) to.codec = to_string(*codec);
-    to.share = run.spending.share;
-  }
-}
-
 // Whether ranks agree before they choose.
 bool asks(Office& office, const Running& run) {
   const CollectiveOptions& options = run.call.options;
@@ -117,25 +100,6 @@ bool asks(Office& office, const Running& run) {
   if (known == nullptr || known->left == 0) return true;
   --known->left;
   return false;
-}
-
-// Kernels that reach for memory of the host leave the GPU unusable.
-Status check_space(Office& office, const Call& call) {
-  constexpr std::size_t kMostKnown = 64;
-  if (call.options.space == Space::host) return Status();
-  for (const ConstBytes buffer : {call.in, ConstBytes(call.out)}) {
-    if (buffer.empty() || std::ranges::find(office.on_gpu, buffer.data()) != office.on_gpu.end()) continue;
-    HOMZ_ASSIGN(const gpu::Residence residence, gpu::residence(buffer.data()));
-    if (!residence.is_reached)
-      return Status(Code::invalid_argument,
-                    fmt::format("{}: a buffer of {} where options.space says device, of the current GPU",
-                                to_string(call.collective),
-                                residence.gpu < 0 ? "the host" : fmt::format("GPU {}", residence.gpu)));
-    if (residence.gpu < 0) continue;  // addresses of the host come back as those of other memory
-    if (office.on_gpu.size() == kMostKnown) office.on_gpu.clear();
-    office.on_gpu.push_back(buffer.data());
-  }
-  return Status();
 }
 
 Status prepare(Office& office, Call call, Running& run) {
@@ -160,11 +124,12 @@ Status prepare(Office& office, Call call, Running& run) {
   run.task = task_of(run.call, wire.size(), office.ranks_per_node);
   HOMZ_ASSIGN(run.processor, office.processor(run.call.options));
   run.task.on_device = run.processor->space() == Space::device;
-  HOMZ_TRY(check_space(office, run.call));
+  HOMZ_TRY(office.check_space(run.call));
   if (!run.call.may_block) HOMZ_TRY(run.follow_caller());  // not what is enqueued between start() and wait()
   run.task.has_native =
       run.call.may_block && !run.task.uneven &&
       wire.transport().has_native(run.call.collective, run.signature.count, run.call.options.space);
+  run.asked = run.call.options;
   run.call.options = overridden(run.call.options, office.overrides, run.task);
   run.signature.plan = digest_of(run.call);
   return Status();
@@ -218,7 +183,8 @@ class Launched final : public Sequence {
         return run_uncompressed(office_, run_, *audit_);
       default:
         if (audit_ != nullptr) HOMZ_TRY(compare(run_, *audit_));
-        report(run_);
+        if (run_.call.options.report != nullptr) *run_.call.options.report = report_of(run_);
+        office_.shortcuts.note(office_, run_);
         return none();
     }
   }
@@ -248,6 +214,39 @@ class Launched final : public Sequence {
 };
 
 }  // namespace
+
+CallReport report_of(const Running& run) {
+  CallReport to = run.report;
+  const Candidate& chosen = run.decision.candidate;
+  to.algorithm = chosen.algorithm;
+  to.scheme = chosen.scheme;
+  to.reason = run.decision.reason;
+  if (chosen.scheme != Scheme::plain) {
+    const auto codec = codec_of(run.call.options, chosen.codec);
+    if (codec.ok()) to.codec = to_string(*codec);
+    to.share = run.spending.share;
+  }
+  return to;
+}
+
+// Kernels that reach for memory of the host leave the GPU unusable.
+Status Office::check_space(const Call& call) {
+  constexpr std::size_t kMostKnown = 64;
+  if (call.options.space == Space::host) return Status();
+  for (const ConstBytes buffer : {call.in, ConstBytes(call.out)}) {
+    if (buffer.empty() || std::ranges::find(on_gpu, buffer.data()) != on_gpu.end()) continue;
+    HOMZ_ASSIGN(const gpu::Residence residence, gpu::residence(buffer.data()));
+    if (!residence.is_reached)
+      return Status(Code::invalid_argument,
+                    fmt::format("{}: a buffer of {} where options.space says device, of the current GPU",
+                                to_string(call.collective),
+                                residence.gpu < 0 ? "the host" : fmt::format("GPU {}", residence.gpu)));
+    if (residence.gpu < 0) continue;  // addresses of the host come back as those of other memory
+    if (on_gpu.size() == kMostKnown) on_gpu.clear();
+    on_gpu.push_back(buffer.data());
+  }
+  return Status();
+}
 
 Result<Processor*> Office::processor(const CollectiveOptions& options) {
   if (host == nullptr) host = host_processor();

@@ -11,6 +11,7 @@
 #include "collectives/processor.hpp"
 #include "collectives/profile.hpp"
 #include "collectives/record.hpp"
+#include "collectives/shortcut.hpp"
 #include "collectives/wire.hpp"
 
 namespace homz {
@@ -65,12 +66,16 @@ struct Office {
   };
   ByCall<Reluctance> reluctances;
 
+  Shortcuts shortcuts;
+
   // Made when it is first wanted.
   std::unique_ptr<Processor> host, gpu;  // the GPU is that of `calls`
   std::vector<const std::byte*>
       on_gpu;  // buffers of earlier calls: to ask takes as long as all else of a call
   // That of the buffers; values of a GPU are there when the call begins.
   Result<Processor*> processor(const CollectiveOptions& options);
+  // Whether the buffers are where the options say.
+  Status check_space(const Call& call);
 
   std::unique_ptr<Calls> calls;  // uses all of the above
 };

@@ -10,12 +10,8 @@ class Native final : public Operation {
   Native(Office& office, const Running& run) : office_(office), run_(run) {}
 
   Result<bool> advance() override {
-    const Call& call = run_.call;
-    const CollectiveOptions& options = call.options;
     HOMZ_TRY(look_for_news());
-    HOMZ_TRY(office_.wire->transport().native(
-        call.collective, call.op, call.dtype, call.in, call.out, run_.signature.count, call.root,
-        options.space == Space::device ? device(options.stream) : host(options.threads)));
+    HOMZ_TRY(run_native(*office_.wire, run_.call, run_.signature.count));
     return true;
   }
 
@@ -47,6 +43,13 @@ class Behind final : public Operation {
 };
 
 }  // namespace
+
+Status run_native(Wire& wire, const Call& call, std::uint64_t count) {
+  const CollectiveOptions& options = call.options;
+  return wire.transport().native(
+      call.collective, call.op, call.dtype, call.in, call.out, count, call.root,
+      options.space == Space::device ? device(options.stream) : host(options.threads));
+}
 
 std::unique_ptr<Operation> behind_others(Office& office, std::uint32_t sequence) {
   return std::make_unique<Behind>(office, sequence);

@@ -134,6 +134,7 @@ struct CollectiveOptions {
   std::uint64_t piece_values = 0;  // of a message; 0: by the profile
   unsigned audit_every = 0;        // every k-th call runs the uncompressed collective besides, for the report
   CallReport* report = nullptr;    // filled in when the call completes
+  friend bool operator==(const CollectiveOptions&, const CollectiveOptions&) = default;
 };
 
 }  // namespace homz

@@ -11,6 +11,7 @@ namespace homz {
 
 struct Running {
   Call call;
+  CollectiveOptions asked;  // before overrides
   Place place;
   CallSignature signature;
   Task task;
@@ -29,6 +30,8 @@ struct Running {
     return processor->follow(call.options.stream);
   }
 };
+
+CallReport report_of(const Running& run);
 
 // ---- decide.cpp
 

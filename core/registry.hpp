@@ -19,6 +19,7 @@ inline constexpr std::uint16_t kLastRegisteredId = 159;  // ids up to here are g
 struct CodecChoice {
   const Codec* codec = nullptr;
   CodecParams params{};
+  friend bool operator==(const CodecChoice&, const CodecChoice&) = default;
 };
 
 // The inverse of Registry::choose; the name alone where the params have no known meaning.

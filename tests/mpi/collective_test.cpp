@@ -253,6 +253,48 @@ void reports_of_native_calls_count_no_values() {
   }
 }
 
+// Calls that trust each other take a shorter way from the second one on; checked ones may come in between,
+// and ranks that ask for a report beside ones that do not.
+void calls_are_repeated_by_a_shorter_way() {
+  Communicator communicator = make_communicator();
+  CollectiveOptions options;
+  options.scheme = Scheme::plain;
+  options.trusts_ranks = true;
+  if (ranks > 1) options.algorithm = Algorithm::native;
+  for (const Collective collective : kCollectives) {
+    for (int i = 0; i < 4; ++i) {
+      const Case what{collective, ReduceOp::average, 77, ranks - 1};
+      auto in = data_of<double>(own_rank, in_count(what));
+      std::vector<double> out(out_count(what));
+      CallReport report;
+      options.report = own_rank == 0 && i % 2 == 1 ? &report : nullptr;
+      options.trusts_ranks = i != 2;
+      const std::string name = fmt::format("{}, call {}", to_string(collective), i);
+      expect_ok(call(communicator, what, in, out, options), name);
+      expect(largest_difference(out, expected<double>(what)) <= 1e-14, name);
+      if (options.report == nullptr || ranks == 1) continue;
+      expect(report.algorithm == Algorithm::native && !report.reason.empty() && report.total_seconds > 0,
+             name);
+    }
+  }
+  options.report = nullptr;
+  options.trusts_ranks = true;
+  const std::vector<float> in(64);
+  std::vector<float> out(64);
+  const auto sum_of = [&](std::size_t first) {
+    return communicator.allreduce(bytes_of(in).subspan(first, 128), bytes_of(out).first(128), Dtype::f32,
+                                  ReduceOp::sum, options);
+  };
+  expect_ok(sum_of(0), "a sum");
+  expect_ok(sum_of(4), "a sum from elsewhere");
+  const Status status = sum_of(2);
+  expect(status.code() == Code::invalid_argument && status.message().find("aligned") != std::string::npos,
+         "a buffer that is not aligned: " + status.message());
+  expect(sum_of(0).message().find("renew") != std::string::npos, "a call behind a failed one");
+  expect_ok(communicator.renew(), "renew");
+  expect_ok(sum_of(0), "a sum after renew()");
+}
+
 }  // namespace
 
 void collective_tests() {
@@ -265,6 +307,7 @@ void collective_tests() {
   several_calls_go_on_at_once();
   plans_are_used_again();
   reports_of_native_calls_count_no_values();
+  calls_are_repeated_by_a_shorter_way();
 }
 
 }  // namespace homz::test

@@ -1,0 +1,42 @@
+// Calls that have come to the transport's own collective, and do so again: for short messages the stages of
+// launch() take longer than the message.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "collectives/call.hpp"
+
+namespace homz {
+
+struct Office;
+struct Running;
+
+// Only of calls on which ranks need not agree, since all come to the same by themselves. Such a call is
+// numbered, and kept for ranks that ask, as any other: ranks may come to it by different ways.
+class Shortcuts {
+ public:
+  // A call that is done. One that would take other ways the next time is not noted.
+  void note(Office& office, const Running& run);
+  // Nothing: the call has to be launched.
+  std::optional<Status> repeat(Office& office, const Call& call, const CollectiveOptions& options) const;
+  void clear() { known_.clear(); }
+
+ private:
+  struct Known {
+    Collective collective;
+    ReduceOp op;
+    Dtype dtype;
+    int root;
+    std::uint64_t in_bytes, out_bytes;
+    CollectiveOptions options;  // without the report
+    CallSignature signature;
+    CallReport report;
+  };
+  const Known* find(const Call& call, const CollectiveOptions& options) const;
+
+  static constexpr std::size_t kMost = 16;
+  std::vector<Known> known_;
+};
+
+}  // namespace homz
