@@ -10,20 +10,11 @@ class Native final : public Operation {
   Native(Office& office, const Running& run) : office_(office), run_(run) {}
 
   Result<bool> advance() override {
-    HOMZ_TRY(look_for_news());
-    HOMZ_TRY(run_native(*office_.wire, run_.call, run_.signature.count));
+    HOMZ_TRY(run_native(*office_.wire, run_.call, run_.signature));
     return true;
   }
 
  private:
-  // A rank that comes late finds the messages of the agreement, and behind them that others have given up.
-  Status look_for_news() {
-    constexpr int kPolls = 8;  // a message each, at least
-    for (int i = 0; i < kPolls && run_.call.options.timeout_seconds > 0; ++i)
-      HOMZ_TRY(office_.wire->poll(run_.signature.sequence));
-    return Status();
-  }
-
   Office& office_;
   const Running& run_;
 };
@@ -44,10 +35,14 @@ class Behind final : public Operation {
 
 }  // namespace
 
-Status run_native(Wire& wire, const Call& call, std::uint64_t count) {
+// A rank that comes late finds the messages of the agreement, if there was one, and behind them that others
+// have given up.
+Status run_native(Wire& wire, const Call& call, const CallSignature& signature) {
   const CollectiveOptions& options = call.options;
+  const int polls = options.trusts_ranks ? 1 : 8;  // a message each, at least
+  for (int i = 0; i < polls && options.timeout_seconds > 0; ++i) HOMZ_TRY(wire.poll(signature.sequence));
   return wire.transport().native(
-      call.collective, call.op, call.dtype, call.in, call.out, count, call.root,
+      call.collective, call.op, call.dtype, call.in, call.out, signature.count, call.root,
       options.space == Space::device ? device(options.stream) : host(options.threads));
 }
 

@@ -11,8 +11,7 @@ namespace homz {
 // those first. In front of the agreement, so that they are done on all ranks.
 std::unique_ptr<Operation> behind_others(Office& office, std::uint32_t sequence);
 
-// `count`: of the call's signature.
-Status run_native(Wire& wire, const Call& call, std::uint64_t count);
+Status run_native(Wire& wire, const Call& call, const CallSignature& signature);
 
 Result<std::unique_ptr<Operation>> native_operation(Office& office, const Running& run);
 

@@ -18,8 +18,8 @@ CollectiveOptions without_report(CollectiveOptions options) {
 void Shortcuts::note(Office& office, const Running& run) {
   const CollectiveOptions& options = run.asked;
   const Call& call = run.call;
-  const bool is_simple = options.trusts_ranks && options.audit_every == 0 && options.timeout_seconds == 0 &&
-                         call.counts.empty() && !call.fixed;
+  const bool is_simple =
+      options.trusts_ranks && options.audit_every == 0 && call.counts.empty() && !call.fixed;
   const bool may_ask = run.has_asked || office.reluctances.find(run.task, run.signature.plan) != nullptr;
   if (run.decision.candidate.algorithm != Algorithm::native || !is_simple || may_ask) return;
   if (find(call, options) != nullptr) return;
@@ -50,15 +50,15 @@ std::optional<Status> Shortcuts::repeat(Office& office, const Call& asked,
   const bool can_run = wire.check(wire.last_call() + 1).ok() && check(call, place).ok() &&
                        office.processor(options).ok() && office.check_space(call).ok();
   if (!can_run) return std::nullopt;  // the long way tells why
-  const auto start = std::chrono::steady_clock::now();
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point start = options.report != nullptr ? Clock::now() : Clock::time_point();
   CallSignature signature = known->signature;
   Status status = wire.begin_call(signature);
-  if (status.ok()) status = run_native(wire, call, signature.count);
+  if (status.ok()) status = run_native(wire, call, signature);
   if (!status.ok()) return wire.fail(signature.sequence, status);
   if (options.report != nullptr) {
     *options.report = known->report;
-    options.report->total_seconds =
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    options.report->total_seconds = std::chrono::duration<double>(Clock::now() - start).count();
   }
   return status;
 }
