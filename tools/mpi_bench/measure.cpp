@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <numeric>
 #include <optional>
+#include <random>
 #include <thread>
 
 #include "tools/bench/calls.hpp"
@@ -105,6 +107,9 @@ Result<std::vector<Point>> measure(Communicator& communicator, Transport& transp
     HOMZ_ASSIGN(trials, trials_of(settings, bench::bound_of(settings, reference->range()), task));
   }
   std::vector<Point> points(trials.size());
+  std::vector<std::size_t> order(trials.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::mt19937 random(1);  // the same order on all ranks
   const unsigned rounds = settings.warmup + settings.iterations;
   for (unsigned round = 0; round < rounds; ++round) {
     const auto run = [&](Trial& trial) -> Status {
@@ -113,8 +118,8 @@ Result<std::vector<Point>> measure(Communicator& communicator, Transport& transp
       return Status();
     };
     for (Trial& trial : plain) HOMZ_TRY(run(trial));
-    for (std::size_t k = 0; k < trials.size(); ++k) {
-      const std::size_t t = (k + round) % trials.size();  // none is always the first behind the baseline
+    std::ranges::shuffle(order, random);  // what ran before is in the caches
+    for (const std::size_t t : order) {
       HOMZ_TRY(run(trials[t]));
       if (round + 1 < rounds) continue;
       points[t] = point_of(settings, trials[t], size);
