@@ -23,13 +23,54 @@ __device__ inline ExceptionCounts counts_of(const TileRecord* records, std::uint
   return counts;
 }
 
-__device__ inline ExceptionCounts sum_tiles(const TileRecord* records, std::uint64_t first,
-                                            std::uint64_t end) {
-  ExceptionCounts mine;
+// The segments that a thread block lists: stretches of them here and there, so that all blocks have about as
+// much to do where exceptions are in a part of the field.
+struct ListShare {
+  static constexpr unsigned kStretches = 16;  // at most
+  std::uint64_t segments, length;             // of all; of a stretch
+
+  __device__ explicit ListShare(std::uint64_t all)
+      : segments(all), length(ceil_div<std::uint64_t>(all, std::uint64_t{kStretches} * gridDim.x)) {}
+  __device__ unsigned stretches() const {  // that are not empty
+    unsigned count = 0;
+    while (count < kStretches && begin(count) < segments) ++count;
+    return count;
+  }
+  __device__ std::uint64_t begin(unsigned stretch) const {
+    const std::uint64_t first = (blockIdx.x + std::uint64_t{stretch} * gridDim.x) * length;
+    return first < segments ? first : segments;
+  }
+  __device__ std::uint64_t end(unsigned stretch) const {
+    return begin(stretch) + length < segments ? begin(stretch) + length : segments;
+  }
+};
+
+// In shared memory: the exceptions in front of each stretch, and behind the last one those of all.
+struct ListCounts {
+  std::uint64_t of_warps[ListShare::kStretches + 1][kTileWarps][3];
+
+  // By all threads of the block, which meet.
+  __device__ void count(const TileRecord* records, std::uint64_t tiles, const ListShare& share) {
+    ExceptionCounts mine;
+    std::uint64_t tile = threadIdx.x;
+    for (unsigned k = 0, last = share.stretches(); k <= last; ++k) {
+      const std::uint64_t first = k < last ? kSegmentTiles * share.begin(k) : tiles;
+      const std::uint64_t end = first < tiles ? first : tiles;
 #pragma unroll 4
-  for (std::uint64_t t = first + threadIdx.x; t < end; t += kTileThreads) mine += counts_of(records, t);
-  return {gpu::block_sum(mine.fill_runs), gpu::block_sum(mine.exact_runs), gpu::block_sum(mine.exact_values)};
-}
+      for (; tile < end; tile += kTileThreads) mine += counts_of(records, tile);
+      const std::uint64_t warp[3] = {gpu::warp_sum(mine.fill_runs), gpu::warp_sum(mine.exact_runs),
+                                     gpu::warp_sum(mine.exact_values)};
+      for (unsigned i = 0; i < 3; ++i)
+        if (threadIdx.x % 32 == i) of_warps[k][threadIdx.x / 32][i] = warp[i];
+    }
+    __syncthreads();
+  }
+  __device__ ExceptionCounts before(unsigned stretch) const {
+    ExceptionCounts sum;
+    for (const auto& warp : of_warps[stretch]) sum += ExceptionCounts{warp[0], warp[1], warp[2]};
+    return sum;
+  }
+};
 
 // Bytes of the list as they are written, and their sums.
 struct ListWriter {
@@ -46,95 +87,6 @@ struct ListWriter {
   }
 };
 
-// Writes the runs of one kind, a warp's groups at a time.
-class RunWriter {
- public:
-  // `at`: payload offset of the runs; `before`: runs that begin earlier; `open`: the position before the tile
-  // is in a run of the same segment.
-  __device__ RunWriter(std::uint64_t at, std::uint64_t before, std::uint32_t first_position, bool open)
-      : at_(at), begun_(before), base_(first_position), open_(open) {}
-
-  // `group`: of the tile; ~0 for groups without meaning, which follow those that have one.
-  __device__ void write(const Lane& lane, std::uint32_t group, std::uint32_t bits, ListWriter& writer) {
-    const bool real = group != ~0u;
-    const std::uint32_t group_before = __shfl_up_sync(~0u, group, 8);
-    const std::uint32_t open_before = __shfl_up_sync(~0u, bits >> 31, 8);
-    const std::uint32_t previous = lane.group == 0 ? last_group_ : group_before;
-    const bool open = lane.group == 0 ? open_ : open_before != 0;
-    const bool continues = open && previous + 1 == group && (bits & 1) != 0;
-    const std::uint32_t starts = real ? bits & ~(bits << 1 | std::uint32_t{continues}) : 0;
-    const std::uint32_t ends = bits & ~(bits >> 1) & ~kTopBit;
-    std::uint64_t begun = begun_;  // before this group
-    std::uint32_t all = 0;
-    for (unsigned g = 0; g < 4; ++g) {
-      const auto many = static_cast<std::uint32_t>(__popc(__shfl_sync(~0u, starts, 8 * g)));
-      begun += g < lane.group ? many : 0;
-      all += many;
-    }
-    if (real && open && !continues && lane.column == 7) end_run(begun - 1, 32 * previous + 31, writer);
-    for (unsigned c = 0; c < 4 && real; ++c) {
-      const unsigned p = 8 * c + lane.column;
-      const std::uint32_t upto = (2u << p) - 1;
-      const std::uint64_t run = begun + __popc(starts & upto) - 1;
-      if ((starts >> p & 1) != 0) writer.put_half(at_ + 4 * run, (base_ + 32 * group + p) & 0xffff);
-      if ((ends >> p & 1) != 0) end_run(run, 32 * group + p, writer);
-    }
-    begun_ += all;
-    const unsigned reals = __ballot_sync(~0u, real);
-    const unsigned last = 8 * (static_cast<unsigned>(__popc(reals)) / 8 - 1);
-    last_group_ = __shfl_sync(~0u, group, last);
-    open_ = __shfl_sync(~0u, bits >> 31, last) != 0;
-  }
-  // `goes_on`: the tile behind it in the segment begins with a run.
-  __device__ void finish(const Lane& lane, bool goes_on, ListWriter& writer) {
-    if (open_ && lane.id == 0 && !(goes_on && last_group_ == kTileGroups - 1))
-      end_run(begun_ - 1, 32 * last_group_ + 31, writer);
-  }
-
- private:
-  __device__ void end_run(std::uint64_t run, std::uint32_t position, ListWriter& writer) const {
-    writer.put_half(at_ + 4 * run + 2, (base_ + position) & 0xffff);
-  }
-
-  std::uint64_t at_, begun_;
-  std::uint32_t base_;
-  bool open_;
-  std::uint32_t last_group_ = ~0u;  // group 0 follows it
-};
-
-// The groups of a tile that have exceptions, a round after another. A block's groups come together.
-template <unsigned kDim>
-class MarkedGroups {
- public:
-  // `marks`: a bit a group; `order`: shared by the warp, for as many groups as a tile has.
-  __device__ MarkedGroups(const std::uint32_t* marks, std::uint8_t* order, const Lane& lane) : order_(order) {
-    const std::uint32_t own = lane.id < kTileWarps ? marks[lane.id] : 0;
-    __syncwarp();
-    for (unsigned w = 0; w < kTileWarps; ++w) {
-      std::uint32_t word = __shfl_sync(~0u, own, w);
-      if (kDim != 1) word = (word | word >> 1) & 0x55555555u;
-      const std::uint32_t before = word & ((1u << lane.id) - 1);
-      if ((word >> lane.id & 1) != 0)
-        order[blocks_ + __popc(before)] = static_cast<std::uint8_t>(32 * w + lane.id);
-      blocks_ += static_cast<unsigned>(__popc(word));
-    }
-    __syncwarp();
-  }
-
-  __device__ unsigned rounds() const { return (blocks_ + kARound - 1) / kARound; }
-  // The group of the tile that this lane gets, ~0 if there is none for it.
-  __device__ std::uint32_t group(const Lane& lane, unsigned round) const {
-    const unsigned block = kARound * round + lane.group / kWords;
-    return block < blocks_ ? order_[block] + (kDim == 1 ? 0 : lane.group % 2) : ~0u;
-  }
-
- private:
-  static constexpr unsigned kWords = Block<kDim>::kWords, kARound = 4 / kWords;
-  const std::uint8_t* order_;  // the first groups of blocks
-  unsigned blocks_ = 0;
-};
-static_assert(kTileGroups <= 256);  // numbers of a byte
-
 template <class T, unsigned kDim>
 __device__ Elements elements_of_group(const Coding<T, kDim>& coding, const Lane& lane, std::uint64_t group) {
   if constexpr (kDim == 1)
@@ -145,7 +97,168 @@ __device__ Elements elements_of_group(const Coding<T, kDim>& coding, const Lane&
 
 struct RoundSpace {
   std::uint32_t quanta[4 * kGroup], residuals[4 * kGroup];
-  std::uint8_t order[kTileGroups];
+};
+
+// The groups of a tile that have exceptions, in the shared memory of a warp; where one of a block's two has,
+// both.
+struct MarkedGroups {
+  std::uint8_t numbers[kTileGroups];
+  std::uint32_t exact[kTileGroups], fill[kTileGroups];  // of each that is listed: bits of its positions
+
+  // Returns how many there are. `marks`: a bit a group.
+  template <unsigned kDim>
+  __device__ unsigned take(const std::uint32_t* marks, const Lane& lane) {
+    const std::uint32_t own = lane.id < kTileWarps ? marks[lane.id] : 0;
+    unsigned count = 0;
+    __syncwarp();
+    for (unsigned w = 0; w < kTileWarps; ++w) {
+      std::uint32_t word = __shfl_sync(~0u, own, w);
+      if (kDim != 1) word |= (word >> 1 & 0x55555555u) | (word << 1 & 0xaaaaaaaau);
+      const std::uint32_t before = word & ((1u << lane.id) - 1);
+      if ((word >> lane.id & 1) != 0)
+        numbers[count + __popc(before)] = static_cast<std::uint8_t>(32 * w + lane.id);
+      count += static_cast<unsigned>(__popc(word));
+    }
+    __syncwarp();
+    return count;
+  }
+};
+static_assert(kTileGroups <= 256);  // numbers of a byte
+
+// Four groups at a time, a round.
+template <class T, unsigned kDim>
+class ExceptionFinder {
+ public:
+  __device__ ExceptionFinder(const EncodeTask<T, kDim>& task, std::uint64_t tile, RoundSpace& space)
+      : task_(task), first_(tile * kTileGroups), space_(space) {}
+
+  // The bits of `count` groups.
+  __device__ void find(MarkedGroups& groups, unsigned count, bool any_exact) const {
+    using Coder = Round<T, kDim>;
+    RoundValues<T> ahead;
+    load(groups, count, 0, ahead);
+    for (unsigned first = 0; first < count; first += 4) {
+      const RoundValues<T> values = ahead;
+      if (first + 4 < count) load(groups, count, first + 4, ahead);
+      typename Coder::Exceptions found;
+      std::uint32_t residuals[4];
+      if (any_exact)
+        found = Coder::code_again(task_.coding, lane_, values, residuals, space_.quanta, space_.residuals);
+      else
+        found.fill = Coder::find_fill(task_.coding, lane_, values);
+      if (lane_.id % 8 != 0 || first + lane_.group >= count) continue;
+      groups.exact[first + lane_.group] = found.exact;
+      groups.fill[first + lane_.group] = found.fill;
+    }
+    __syncwarp();
+  }
+
+ private:
+  __device__ void load(const MarkedGroups& groups, unsigned count, unsigned first,
+                       RoundValues<T>& values) const {
+    const unsigned at = first + lane_.group < count ? first + lane_.group : count - 1;
+    values.load(task_.coding.data, elements_of_group(task_.coding, lane_, first_ + groups.numbers[at]));
+  }
+
+  const EncodeTask<T, kDim>& task_;
+  const std::uint64_t first_;
+  RoundSpace& space_;
+  const Lane lane_;
+};
+
+// Writes what is listed of a tile's groups, a lane a group.
+class TileWriter {
+ public:
+  __device__ TileWriter(const MarkedGroups& groups, unsigned count, ListWriter& writer)
+      : groups_(groups), count_(count), writer_(writer) {}
+
+  // Runs of one kind. `at`: payload offset of all of them; `begun`: those that begin in tiles before;
+  // `position`: the tile's first in the segment; `before`, `behind`: whether the positions in front of the
+  // tile and behind it, in the segment, are of that kind.
+  __device__ void write_runs(const std::uint32_t* bits, std::uint64_t at, std::uint64_t begun,
+                             std::uint32_t position, bool before, bool behind) {
+    for (unsigned first = 0; first < count_; first += 32) {
+      const unsigned i = first + lane_.id;
+      const std::uint32_t own = i < count_ ? bits[i] : 0, group = i < count_ ? groups_.numbers[i] : 0;
+      const bool follows = (own & 1) != 0 && (group == 0 ? before : is_last_of(bits, i, group));
+      const bool leads = own >> 31 != 0 && (group + 1 == kTileGroups ? behind : is_first_of(bits, i, group));
+      const std::uint32_t starts = own & ~(own << 1 | std::uint32_t{follows});
+      const std::uint32_t ends = own & ~(own >> 1 | std::uint32_t{leads} << 31);
+      const auto many = static_cast<std::uint32_t>(__popc(starts));
+      const std::uint32_t upto = warp_sum_upto(lane_.id, many);
+      const std::uint64_t run = begun + upto - many;
+      put_positions(starts, at + 4 * run, position + 32 * group);
+      put_positions(ends, at + 4 * (run - std::uint64_t{follows}) + 2, position + 32 * group);
+      begun += __shfl_sync(~0u, upto, 31);
+    }
+  }
+
+  template <class T, unsigned kDim>
+  __device__ void write_values(const Coding<T, kDim>& coding, std::uint64_t tile, std::uint64_t at) {
+    for (unsigned first = 0; first < count_; first += 32) {
+      const unsigned i = first + lane_.id;
+      std::uint32_t own = i < count_ ? groups_.exact[i] : 0;
+      const auto many = static_cast<std::uint32_t>(__popc(own));
+      const std::uint32_t upto = warp_sum_upto(lane_.id, many);
+      std::uint64_t offset = at + sizeof(T) * (upto - many);
+      const GroupElements<kDim> elements(coding.layout,
+                                         tile * kTileGroups + groups_.numbers[i < count_ ? i : 0]);
+      for (; own != 0; own &= own - 1, offset += sizeof(T)) {
+        const auto bits =
+            bits_of(coding.data[elements.at(static_cast<unsigned>(__ffs(static_cast<int>(own))) - 1)]);
+        for (unsigned half = 0; half < sizeof(T) / 4; ++half)
+          writer_.put_word(offset + 4 * half, static_cast<std::uint32_t>(std::uint64_t{bits} >> 32 * half));
+      }
+      at += sizeof(T) * __shfl_sync(~0u, upto, 31);
+    }
+  }
+
+ private:
+  // Where an element of a group is that is in the field.
+  template <unsigned kDim>
+  struct GroupElements {
+    GroupPlace<kDim> place;
+    const Tiles<kDim>& layout;
+    Lane lane;
+    __device__ GroupElements(const Tiles<kDim>& layout, std::uint64_t group)
+        : place(layout, group / 2), layout(layout) {
+      lane.group = static_cast<unsigned>(group % 2);
+    }
+    __device__ std::uint64_t at(unsigned position) const {
+      Lane holder = lane;
+      holder.column = position % 8;
+      const Elements elements = elements_of(holder, layout, place);
+      std::uint64_t element = elements.at[0];
+      for (unsigned c = 1; c < 4; ++c) element = position / 8 == c ? elements.at[c] : element;
+      return element;
+    }
+  };
+
+  // Whether the group in front of one is such at its end, and the one behind it at its beginning.
+  __device__ bool is_last_of(const std::uint32_t* bits, unsigned i, std::uint32_t group) const {
+    return i > 0 && groups_.numbers[i - 1] + 1u == group && bits[i - 1] >> 31 != 0;
+  }
+  __device__ bool is_first_of(const std::uint32_t* bits, unsigned i, std::uint32_t group) const {
+    return i + 1 < count_ && groups_.numbers[i + 1] == group + 1 && (bits[i + 1] & 1) != 0;
+  }
+
+  // A half word of a run each.
+  __device__ void put_positions(std::uint32_t bits, std::uint64_t offset, std::uint32_t position) {
+    for (; bits != 0; bits &= bits - 1, offset += 4)
+      writer_.put_half(offset, position + static_cast<std::uint32_t>(__ffs(static_cast<int>(bits))) - 1);
+  }
+
+  const MarkedGroups& groups_;
+  const unsigned count_;
+  ListWriter& writer_;
+  const Lane lane_;
+};
+
+template <>
+struct TileWriter::GroupElements<1> {
+  std::uint64_t first;
+  __device__ GroupElements(const Line&, std::uint64_t group) : first(kGroup * group) {}
+  __device__ std::uint64_t at(unsigned position) const { return first + position; }
 };
 
 // Where the parts of a list begin in the payload.
@@ -153,68 +266,30 @@ struct ListOffsets {
   std::uint64_t rows, fills, exacts, values;
 };
 
+// By a warp.
 template <class T, unsigned kDim>
 __device__ void list_tile(const EncodeTask<T, kDim>& task, std::uint64_t tile, const ListOffsets& at,
-                          const ExceptionCounts& before, RoundSpace& space, ListWriter& writer) {
+                          const ExceptionCounts& before, RoundSpace& space, MarkedGroups& groups,
+                          ListWriter& writer) {
   const TileRecord* const records = task.space.records;
   const TileRecord own = records[tile];
   if (own.bits == 0) return;
   const bool any_fill = own.fill_runs() != 0, any_exact = own.exact_runs() != 0;
-  const Lane lane;
   const bool follows = tile % kSegmentTiles != 0;
   const bool leads = (tile + 1) % kSegmentTiles != 0 && tile + 1 < task.tiles();
   const TileRecord earlier = follows ? records[tile - 1] : TileRecord();
   const TileRecord later = leads ? records[tile + 1] : TileRecord();
-  const auto base = static_cast<std::uint32_t>(tile % kSegmentTiles) * kTile;
-  // A run that is open at the start is ended here unless it goes on; the tile before leaves that to us only
-  // if our first position continues it, so it counts as open in that case alone.
-  const auto open = [&](unsigned last, unsigned first) { return earlier.flag(last) && own.flag(first); };
-  RunWriter fills(at.fills, before.fill_runs, base, open(TileRecord::kFillLast, TileRecord::kFillFirst));
-  RunWriter exacts(at.exacts, before.exact_runs, base, open(TileRecord::kExactLast, TileRecord::kExactFirst));
-  std::uint64_t value = at.values + sizeof(T) * before.exact_values;
-
-  const MarkedGroups<kDim> groups(task.space.marked + tile * kTileWarps, space.order, lane);
-  const auto load = [&](std::uint32_t group, RoundValues<T>& values) {
-    values.load(task.coding.data,
-                elements_of_group(task.coding, lane, tile * kTileGroups + (group == ~0u ? 0 : group)));
-  };
-  using Coder = Round<T, kDim>;
-  std::uint32_t next = groups.group(lane, 0);
-  RoundValues<T> ahead;
-  load(next, ahead);
-  for (unsigned round = 0; round < groups.rounds(); ++round) {
-    const RoundValues<T> values = ahead;
-    const std::uint32_t group = next;
-    next = groups.group(lane, round + 1);
-    if (round + 1 < groups.rounds()) load(next, ahead);
-    typename Coder::Exceptions found;
-    std::uint32_t residuals[4];
-    if (any_exact)
-      found = Coder::code_again(task.coding, lane, values, residuals, space.quanta, space.residuals);
-    else
-      found.fill = Coder::find_fill(task.coding, lane, values);
-    if (any_fill) fills.write(lane, group, group == ~0u ? 0 : found.fill, writer);
-    if (!any_exact) continue;
-    const std::uint32_t exact = group == ~0u ? 0 : found.exact;
-    exacts.write(lane, group, exact, writer);
-    std::uint32_t many = 0, earlier_values = 0;
-    for (unsigned g = 0; g < 4; ++g) {
-      const auto n = static_cast<std::uint32_t>(__popc(__shfl_sync(~0u, exact, 8 * g)));
-      earlier_values += g < lane.group ? n : 0;
-      many += n;
-    }
-    for (unsigned c = 0; c < 4; ++c) {
-      if (!bit_of(lane, exact, c)) continue;
-      const std::uint32_t below = exact & ((1u << (8 * c + lane.column)) - 1);
-      const std::uint64_t offset = value + sizeof(T) * (earlier_values + __popc(below));
-      const auto bits = bits_of(values.values[c]);
-      for (unsigned half = 0; half < sizeof(T) / 4; ++half)
-        writer.put_word(offset + 4 * half, static_cast<std::uint32_t>(std::uint64_t{bits} >> 32 * half));
-    }
-    value += sizeof(T) * many;
-  }
-  fills.finish(lane, later.flag(TileRecord::kFillFirst), writer);
-  exacts.finish(lane, later.flag(TileRecord::kExactFirst), writer);
+  const auto position = static_cast<std::uint32_t>(tile % kSegmentTiles) * kTile;
+  const unsigned count = groups.take<kDim>(task.space.marked + tile * kTileWarps, Lane());
+  ExceptionFinder<T, kDim>(task, tile, space).find(groups, count, any_exact);
+  TileWriter list(groups, count, writer);
+  if (any_fill)
+    list.write_runs(groups.fill, at.fills, before.fill_runs, position, earlier.flag(TileRecord::kFillLast),
+                    later.flag(TileRecord::kFillFirst));
+  if (!any_exact) return;
+  list.write_runs(groups.exact, at.exacts, before.exact_runs, position, earlier.flag(TileRecord::kExactLast),
+                  later.flag(TileRecord::kExactFirst));
+  list.write_values(task.coding, tile, at.values + sizeof(T) * before.exact_values);
 }
 
 // By one thread, when all else is written.
@@ -235,6 +310,8 @@ template <class T, unsigned kDim>
 __global__ __launch_bounds__(kTileThreads) void list_exceptions(
     const __grid_constant__ EncodeTask<T, kDim> task) {
   __shared__ RoundSpace spaces[kTileWarps];
+  __shared__ MarkedGroups groups[kTileWarps];
+  __shared__ ListCounts counts;
   gpu::let_next_start();
   gpu::wait_for_last();
   if (!task.applies()) return;
@@ -246,13 +323,9 @@ __global__ __launch_bounds__(kTileThreads) void list_exceptions(
     return;
   }
   const std::uint64_t segments = ceil_div<std::uint64_t>(positions, kExceptionSegment);
-  const std::uint64_t share = ceil_div<std::uint64_t>(segments, gridDim.x);
-  const std::uint64_t begin = share * blockIdx.x < segments ? share * blockIdx.x : segments;
-  const std::uint64_t end = begin + share < segments ? begin + share : segments;
-  const std::uint64_t first_tile = begin * kSegmentTiles < tiles ? begin * kSegmentTiles : tiles;
-  ExceptionCounts before = sum_tiles(task.space.records, 0, first_tile);
-  ExceptionCounts total = before;
-  total += sum_tiles(task.space.records, first_tile, tiles);
+  const ListShare share(segments);
+  counts.count(task.space.records, tiles, share);
+  const ExceptionCounts total = counts.before(share.stretches());
   const std::uint64_t list = exception_bytes(positions, total, sizeof(T));
   ListWriter writer{task.payload, {}};
   if (upstream + list + Trailer::kBytes <= task.limit) {
@@ -260,21 +333,24 @@ __global__ __launch_bounds__(kTileThreads) void list_exceptions(
     at.exacts = at.fills + 4 * total.fill_runs;
     at.values = at.exacts + 4 * total.exact_runs;
     const unsigned warp = threadIdx.x / 32;
-    for (std::uint64_t s = begin; s < end; ++s) {
-      ExceptionCounts own, in_segment;
-      for (unsigned w = 0; w < kSegmentTiles && s * kSegmentTiles + w < tiles; ++w) {
-        if (w == warp) own = in_segment;
-        in_segment += counts_of(task.space.records, s * kSegmentTiles + w);
+    for (unsigned k = 0; k < share.stretches(); ++k) {
+      ExceptionCounts before = counts.before(k);
+      for (std::uint64_t s = share.begin(k); s < share.end(k); ++s) {
+        ExceptionCounts own, in_segment;
+        for (unsigned w = 0; w < kSegmentTiles && s * kSegmentTiles + w < tiles; ++w) {
+          if (w == warp) own = in_segment;
+          in_segment += counts_of(task.space.records, s * kSegmentTiles + w);
+        }
+        if (threadIdx.x < 3)
+          writer.put_word(at.rows + kExceptionRow * s + 4 * threadIdx.x,
+                          static_cast<std::uint32_t>(threadIdx.x == 0   ? in_segment.fill_runs
+                                                     : threadIdx.x == 1 ? in_segment.exact_runs
+                                                                        : in_segment.exact_values));
+        own += before;
+        const std::uint64_t tile = s * kSegmentTiles + warp;
+        if (tile < tiles) list_tile(task, tile, at, own, spaces[warp], groups[warp], writer);
+        before += in_segment;
       }
-      if (threadIdx.x < 3)
-        writer.put_word(at.rows + kExceptionRow * s + 4 * threadIdx.x,
-                        static_cast<std::uint32_t>(threadIdx.x == 0   ? in_segment.fill_runs
-                                                   : threadIdx.x == 1 ? in_segment.exact_runs
-                                                                      : in_segment.exact_values));
-      own += before;
-      const std::uint64_t tile = s * kSegmentTiles + warp;
-      if (tile < tiles) list_tile(task, tile, at, own, spaces[warp], writer);
-      before += in_segment;
     }
   }
   gpu::add_from_block(&state.slots[blockIdx.x % EncodeState::kSlots].sums, writer.sums);
