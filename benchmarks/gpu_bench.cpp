@@ -16,6 +16,7 @@
 
 #include "benchmarks/measuring.hpp"
 #include "codecs/builtin.hpp"
+#include "collectives/peer_memory.hpp"
 #include "core/buffer.hpp"
 #include "core/gpu/gpu.hpp"
 #include "core/gpu/offload.hpp"
@@ -26,7 +27,7 @@
 namespace homz {
 namespace {
 
-// Bits of i that look random (the finaliser of SplitMix64, Steele, Lea, Flood, OOPSLA 2014).
+// Bits of i that look random (after the finaliser of SplitMix64, Steele, Lea, Flood, OOPSLA 2014).
 std::uint64_t mixed(std::uint64_t i) {
   i = (i + 0x9e3779b97f4a7c15) * 0xbf58476d1ce4e5b9;
   i = (i ^ i >> 27) * 0x94d049bb133111eb;
@@ -220,6 +221,44 @@ void measure_masks(Bench& bench, const std::vector<std::string>& codecs, Bytes h
   }
 }
 
+// Where there is a second GPU: streams written to its memory while they are made, against streams that are
+// made here and copied there.
+void measure_reach(Bench& bench, const std::string& codec, ConstBytes data) {
+  const int own = must(gpu::current()), count = must(gpu::count());
+  if (count < 2) return;
+  const int other = (own + 1) % count;
+  const Compression compression =
+      compression_of({codec, Field::flat(Dtype::f32, data.size() / 4), {BoundMode::absolute, 1e-3}}, 1e-3);
+  const Exec exec = device(bench.stream.get(), bench.fault());
+  const StreamFootprint needs = must(footprint(compression, exec));
+  gpu::Memory here = must(gpu::Memory::on_device(needs.stream_bytes));
+  gpu::Memory scratch = must(gpu::Memory::on_device(needs.scratch_bytes)), there;
+  gpu::Uuid name;
+  {
+    const gpu::OnGpu on(other);
+    must(on.status());
+    name = must(gpu::uuid());
+    there = must(gpu::Memory::on_device(needs.stream_bytes));
+  }
+  must(gpu::reach(name, true));
+  const auto encode = [&](gpu::Memory& to) {
+    return encode_stream(compression, data, to.bytes(), scratch.bytes(), bench.size(), exec);
+  };
+  const double near = bench.milliseconds([&] { return encode(here); });
+  std::uint64_t bytes = 0;
+  must(gpu::copy({bench.small.bytes().data(), 8}, std::as_writable_bytes(std::span(&bytes, 1)),
+                 bench.stream.get()));
+  must(gpu::wait(bench.stream.get()));
+  const double copied = bench.milliseconds([&]() -> Status {
+    HOMZ_TRY(encode(here));
+    return gpu::copy(here.bytes().first(bytes), there.bytes(), bench.stream.get());
+  });
+  const double far = bench.milliseconds([&] { return encode(there); });
+  fmt::print(
+      "{:25} {} MiB to {} MB: here {:.3f} ms, and copied to the other GPU {:.3f}, written there {:.3f}\n",
+      codec, data.size() >> 20, bytes / 1000000, near, copied, far);
+}
+
 Field cube_of(Dtype dtype, std::uint64_t count, unsigned dim) {
   const std::uint64_t plane = 512 * 512;
   if (dim == 1) return Field::flat(dtype, count);
@@ -272,6 +311,8 @@ int run(std::uint64_t mib, unsigned repeats, std::vector<std::string> codecs) {
   must(gpu::copy(host_data.bytes(), data.bytes(), bench.stream.get()));
   for (const std::string& codec : codecs)
     if (codes_rows(codec)) measure_calls(bench, codec, data.bytes(), decoded);
+  for (const std::string& codec : codecs)
+    if (codes_rows(codec)) measure_reach(bench, codec, data.bytes());
   for (const std::string& codec : codecs)
     if (codes_rows(codec)) measure_offload(codec, host_data.bytes());
   return 0;

@@ -37,13 +37,13 @@ std::string ignored(const char* variable, std::string_view value, std::string_vi
 
 }  // namespace
 
-const char* variable(const char* name) {
+const char* environment_variable(const char* name) {
   const char* const value = std::getenv(name);
   return value != nullptr && *value != 0 && std::strcmp(value, "auto") != 0 ? value : nullptr;
 }
 
-Result<std::optional<bool>> variable_yes_or_no(const char* name) {
-  const char* const value = variable(name);
+Result<std::optional<bool>> environment_yes_or_no(const char* name) {
+  const char* const value = environment_variable(name);
   if (value == nullptr) return std::optional<bool>();
   if (std::strcmp(value, "0") == 0 || std::strcmp(value, "1") == 0) return std::optional<bool>(*value == '1');
   return Status(Code::invalid_argument, fmt::format("{}: '{}' must be 0, 1 or auto", name, value));
@@ -52,17 +52,17 @@ Result<std::optional<bool>> variable_yes_or_no(const char* name) {
 Result<Overrides> overrides_of_environment() {
   return no_throw([&]() -> Result<Overrides> {
     Overrides overrides;
-    if (const char* const text = variable("HOMZ_ALGORITHM")) {
+    if (const char* const text = environment_variable("HOMZ_ALGORITHM")) {
       const Result<Algorithm> value = parse_algorithm(text);
       if (!value.ok()) return value.status().within("HOMZ_ALGORITHM");
       overrides.algorithm = *value;
     }
-    if (const char* const text = variable("HOMZ_SCHEME")) {
+    if (const char* const text = environment_variable("HOMZ_SCHEME")) {
       const Result<Scheme> value = parse_scheme(text);
       if (!value.ok()) return value.status().within("HOMZ_SCHEME");
       overrides.scheme = *value;
     }
-    if (const char* const text = variable("HOMZ_CODEC")) {
+    if (const char* const text = environment_variable("HOMZ_CODEC")) {
       const Result<CodecChoice> value = registry().choose(text);
       if (!value.ok()) return value.status().within("HOMZ_CODEC");
       overrides.codec = *value;

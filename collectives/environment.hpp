@@ -8,9 +8,9 @@
 namespace homz {
 
 // nullptr, if it leaves the choice to homz: not set, empty or "auto".
-const char* variable(const char* name);
+const char* environment_variable(const char* name);
 
 // Of one that says yes or no, 1 or 0. Errors: invalid_argument for other values.
-Result<std::optional<bool>> variable_yes_or_no(const char* name);
+Result<std::optional<bool>> environment_yes_or_no(const char* name);
 
 }  // namespace homz

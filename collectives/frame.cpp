@@ -65,7 +65,8 @@ Status disagreement(const CallSignature& own, int rank, const CallSignature& oth
   } else if (mine == theirs && own.plan != other.plan) {
     theirs +=
         " with other options (algorithm, scheme, codec, sigmas, piece_values, audit_every, threads, "
-        "trusts_ranks, space) or counts";
+        "trusts_ranks, space), other HOMZ_ALGORITHM, HOMZ_SCHEME or HOMZ_CODEC in the environment, or other "
+        "counts";
   } else if (mine == theirs) {
     theirs += " after other calls: an earlier one was not the same";
   }

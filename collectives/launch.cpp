@@ -104,17 +104,9 @@ bool asks(Office& office, const Running& run) {
 
 Status prepare(Office& office, Call call, Running& run) {
   Wire& wire = *office.wire;
-  const Status earlier = wire.check(wire.last_call() + 1);
-  if (!earlier.ok() && wire.failed_call() == wire.last_call() + 1) return earlier;  // this one, elsewhere
-  if (!earlier.ok())
-    return Status(
-        earlier.code(),
-        fmt::format("an earlier call on this communicator has failed ({}): call renew() on all ranks",
-                    earlier.message()));
   run.place = {wire.rank(), wire.size(), call.root};
   run.call = without_ignored(std::move(call), run.place);
-  const Status fits = check(run.call, run.place);
-  if (!fits.ok()) return fits.within(fmt::format("rank {}", wire.rank()));
+  HOMZ_TRY(office.admit(run.call, run.place));
   if (run.call.is_under_way && *run.call.is_under_way)
     return Status(Code::invalid_argument,
                   fmt::format("rank {}: start() of a plan whose last call is under way: wait for that first, "
@@ -124,7 +116,6 @@ Status prepare(Office& office, Call call, Running& run) {
   run.task = task_of(run.call, wire.size(), office.ranks_per_node);
   HOMZ_ASSIGN(run.processor, office.processor(run.call.options));
   run.task.on_device = run.processor->space() == Space::device;
-  HOMZ_TRY(office.check_space(run.call));
   if (!run.call.may_block) HOMZ_TRY(run.follow_caller());  // not what is enqueued between start() and wait()
   run.task.has_native =
       run.call.may_block && !run.task.uneven &&
@@ -184,7 +175,10 @@ class Launched final : public Sequence {
       default:
         if (audit_ != nullptr) HOMZ_TRY(compare(run_, *audit_));
         if (run_.call.options.report != nullptr) *run_.call.options.report = report_of(run_);
-        office_.shortcuts.note(office_, run_);
+        static_cast<void>(no_throw([&] {  // a call that is done has not failed
+          office_.shortcuts.note(office_, run_);
+          return Status();
+        }));
         return none();
     }
   }
@@ -227,6 +221,20 @@ CallReport report_of(const Running& run) {
     to.share = run.spending.share;
   }
   return to;
+}
+
+Status Office::admit(const Call& call, Place place) {
+  const Status earlier = wire->check(wire->last_call() + 1);
+  if (!earlier.ok() && wire->failed_call() == wire->last_call() + 1) return earlier;  // this one, elsewhere
+  if (!earlier.ok())
+    return Status(
+        earlier.code(),
+        fmt::format("an earlier call on this communicator has failed ({}): call renew() on all ranks",
+                    earlier.message()));
+  const Status fits = check(call, place);
+  if (!fits.ok()) return fits.within(fmt::format("rank {}", place.rank));
+  HOMZ_TRY(processor(call.options).status());
+  return check_space(call);
 }
 
 // Kernels that reach for memory of the host leave the GPU unusable.

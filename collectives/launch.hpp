@@ -74,10 +74,13 @@ struct Office {
       on_gpu;  // buffers of earlier calls: to ask takes as long as all else of a call
   // That of the buffers; values of a GPU are there when the call begins.
   Result<Processor*> processor(const CollectiveOptions& options);
-  // Whether the buffers are where the options say.
-  Status check_space(const Call& call);
+  // Whether a call may begin: its arguments, the space of its buffers, and what has been before.
+  Status admit(const Call& call, Place place);
 
   std::unique_ptr<Calls> calls;  // uses all of the above
+
+ private:
+  Status check_space(const Call& call);
 };
 
 Result<std::unique_ptr<Operation>> launch(Office& office, Call call);

@@ -14,7 +14,7 @@ namespace {
 constexpr std::uint64_t kPieceValues = std::uint64_t{1} << 16;  // if nobody says otherwise
 constexpr std::uint64_t kMostPieceBytes = std::uint64_t{1} << 28;
 
-std::uint64_t piece_bytes_of(const Running& run) {
+std::uint64_t wanted_piece_bytes(const Running& run) {
   const std::uint64_t size = size_of(run.call.dtype);
   for (const std::uint64_t values : {run.call.options.piece_values, run.decision.candidate.piece_values})
     if (values != 0) return std::min(values, kMostPieceBytes / size) * size;
@@ -64,11 +64,11 @@ Result<std::unique_ptr<Operation>> leg_of(Running& run, const Leg& leg) {
   const std::uint32_t parts = parts_of(leg.collective, leg.algorithm, place.size);
   job.parts = lay_parts(call, parts, place, job.schedule);
   job.travels = results_travel(leg.collective, leg.algorithm, place.size);
-  job.piece_bytes = piece_bytes_of(run);
+  job.piece_bytes = wanted_piece_bytes(run);
   job.timeout_seconds = call.options.timeout_seconds;
   std::uint64_t most = 0;
   for (const Part& part : job.parts) most = std::max(most, part.bytes);
-  HOMZ_ASSIGN(auto handling, handling_of(run, leg, std::min(job.piece_bytes, most)));
+  HOMZ_ASSIGN(auto handling, handling_of(run, leg, std::min(piece_bytes_of(most, job.piece_bytes), most)));
   return std::unique_ptr<Operation>(
       new Transfers(*leg.wire, std::move(job), std::move(handling), &run.report));
 }

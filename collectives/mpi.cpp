@@ -89,7 +89,7 @@ bool takes_device_memory() {
 }
 
 Result<bool> wants_device_memory() {
-  HOMZ_ASSIGN(const std::optional<bool> told, variable_yes_or_no(kDeviceVariable));
+  HOMZ_ASSIGN(const std::optional<bool> told, environment_yes_or_no(kDeviceVariable));
   return gpu::built() && (told ? *told : takes_device_memory());
 }
 

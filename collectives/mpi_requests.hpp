@@ -19,6 +19,7 @@ class Requests {
   Status send(MPI_Comm comm, ConstBytes bytes, std::shared_ptr<const void> owner, int to, int tag,
               Pending* pending) {
     *pending = Pending{};
+    make_room();
     MPI_Request request = MPI_REQUEST_NULL;
     HOMZ_TRY(checked("MPI_Isend", MPI_Isend(bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, to, tag,
                                             comm, &request)));
@@ -29,6 +30,7 @@ class Requests {
   // is_exact: a message of another length is an error.
   Status receive(MPI_Comm comm, Bytes capacity, int from, int tag, Pending* pending, bool is_exact) {
     *pending = Pending{};
+    make_room();
     MPI_Request request = MPI_REQUEST_NULL;
     const int source = from == kAnyRank ? MPI_ANY_SOURCE : from;
     HOMZ_TRY(checked("MPI_Irecv", MPI_Irecv(capacity.data(), static_cast<int>(capacity.size()), MPI_BYTE,
@@ -85,6 +87,11 @@ class Requests {
   };
   static inline const std::shared_ptr<const void> kSomebody = std::make_shared<int>(0);  // sends have owners
 
+  // What MPI has begun must not be lost for want of memory.
+  void make_room() {
+    if (requests_.size() == requests_.capacity()) requests_.reserve(2 * requests_.size() + 1);
+    if (messages_.size() == messages_.capacity()) messages_.reserve(2 * messages_.size() + 1);
+  }
   void add(MPI_Request request, Message message) {
     requests_.push_back(request);
     messages_.push_back(std::move(message));

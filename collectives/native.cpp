@@ -10,7 +10,7 @@ class Native final : public Operation {
   Native(Office& office, const Running& run) : office_(office), run_(run) {}
 
   Result<bool> advance() override {
-    HOMZ_TRY(run_native(*office_.wire, run_.call, run_.signature));
+    HOMZ_TRY(run_native(*office_.wire, run_.call, run_.signature, run_.has_asked));
     return true;
   }
 
@@ -35,11 +35,10 @@ class Behind final : public Operation {
 
 }  // namespace
 
-// A rank that comes late finds the messages of the agreement, if there was one, and behind them that others
-// have given up.
-Status run_native(Wire& wire, const Call& call, const CallSignature& signature) {
+// A rank that comes late finds the messages of the agreement, and behind them that others have given up.
+Status run_native(Wire& wire, const Call& call, const CallSignature& signature, bool has_agreed) {
   const CollectiveOptions& options = call.options;
-  const int polls = options.trusts_ranks ? 1 : 8;  // a message each, at least
+  const int polls = has_agreed ? 8 : 1;  // a message each, at least
   for (int i = 0; i < polls && options.timeout_seconds > 0; ++i) HOMZ_TRY(wire.poll(signature.sequence));
   return wire.transport().native(
       call.collective, call.op, call.dtype, call.in, call.out, signature.count, call.root,

@@ -11,7 +11,8 @@ namespace homz {
 // those first. In front of the agreement, so that they are done on all ranks.
 std::unique_ptr<Operation> behind_others(Office& office, std::uint32_t sequence);
 
-Status run_native(Wire& wire, const Call& call, const CallSignature& signature);
+// has_agreed: messages of an agreement came before.
+Status run_native(Wire& wire, const Call& call, const CallSignature& signature, bool has_agreed);
 
 Result<std::unique_ptr<Operation>> native_operation(Office& office, const Running& run);
 

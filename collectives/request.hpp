@@ -131,7 +131,7 @@ struct CollectiveOptions {
   bool checksum_plain = false;     // uncompressed messages carry a checksum, too, but not from GPU to GPU
   bool trusts_ranks = false;       // to make the same calls: the transport's own collectives are not checked
   double timeout_seconds = 0;      // a peer silent for so long is an error; 0: wait for ever
-  std::uint64_t piece_values = 0;  // of a message; 0: by the profile
+  std::uint64_t piece_values = 0;  // of a message, or a multiple of it; 0: by the profile
   unsigned audit_every = 0;        // every k-th call runs the uncompressed collective besides, for the report
   CallReport* report = nullptr;    // filled in when the call completes
   friend bool operator==(const CollectiveOptions&, const CollectiveOptions&) = default;

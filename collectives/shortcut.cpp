@@ -8,8 +8,10 @@
 namespace homz {
 namespace {
 
-CollectiveOptions without_report(CollectiveOptions options) {
+// What makes no difference to the way that a call takes.
+CollectiveOptions kind_of(CollectiveOptions options) {
   options.report = nullptr;
+  options.stream = nullptr;
   return options;
 }
 
@@ -23,16 +25,17 @@ void Shortcuts::note(Office& office, const Running& run) {
   const bool may_ask = run.has_asked || office.reluctances.find(run.task, run.signature.plan) != nullptr;
   if (run.decision.candidate.algorithm != Algorithm::native || !is_simple || may_ask) return;
   if (find(call, options) != nullptr) return;
-  if (known_.size() == kMost) known_.clear();
-  known_.push_back({call.collective, call.op, call.dtype, call.root, call.in.size(), call.out.size(),
-                    without_report(options), run.signature, report_of(run)});
+  if (known_.size() < kMost) known_.emplace_back();
+  Known& place = known_[next_++ % kMost];
+  place = {call.collective, call.op,          call.dtype,    call.root,     call.in.size(),
+           call.out.size(), kind_of(options), run.signature, report_of(run)};
 }
 
 const Shortcuts::Known* Shortcuts::find(const Call& call, const CollectiveOptions& options) const {
   const auto is_alike = [&](const Known& known) {
     return known.in_bytes == call.in.size() && known.out_bytes == call.out.size() &&
            known.collective == call.collective && known.op == call.op && known.dtype == call.dtype &&
-           known.root == call.root && known.options == without_report(options);
+           known.root == call.root && known.options == kind_of(options);
   };
   const auto found = std::ranges::find_if(known_, is_alike);
   return found == known_.end() ? nullptr : &*found;
@@ -47,15 +50,16 @@ std::optional<Status> Shortcuts::repeat(Office& office, const Call& asked,
   const Known* const known = find(call, options);
   if (known == nullptr || office.calls->any()) return std::nullopt;
   call.options = options;
-  const bool can_run = wire.check(wire.last_call() + 1).ok() && check(call, place).ok() &&
-                       office.processor(options).ok() && office.check_space(call).ok();
-  if (!can_run) return std::nullopt;  // the long way tells why
+  if (!no_throw([&] { return office.admit(call, place); }).ok())
+    return std::nullopt;  // the long way tells why
   using Clock = std::chrono::steady_clock;
   const Clock::time_point start = options.report != nullptr ? Clock::now() : Clock::time_point();
-  CallSignature signature = known->signature;
-  Status status = wire.begin_call(signature);
-  if (status.ok()) status = run_native(wire, call, signature);
-  if (!status.ok()) return wire.fail(signature.sequence, status);
+  const Status status = no_throw([&]() -> Status {
+    CallSignature signature = known->signature;
+    HOMZ_TRY(wire.begin_call(signature));
+    return run_native(wire, call, signature, false);
+  });
+  if (!status.ok()) return wire.fail(wire.last_call(), status);
   if (options.report != nullptr) {
     *options.report = known->report;
     options.report->total_seconds = std::chrono::duration<double>(Clock::now() - start).count();

@@ -20,16 +20,16 @@ class Shortcuts {
   void note(Office& office, const Running& run);
   // Nothing: the call has to be launched.
   std::optional<Status> repeat(Office& office, const Call& call, const CollectiveOptions& options) const;
-  void clear() { known_.clear(); }
+  void clear() { *this = Shortcuts(); }
 
  private:
   struct Known {
-    Collective collective;
-    ReduceOp op;
-    Dtype dtype;
-    int root;
-    std::uint64_t in_bytes, out_bytes;
-    CollectiveOptions options;  // without the report
+    Collective collective = Collective::allreduce;
+    ReduceOp op = ReduceOp::none;
+    Dtype dtype = Dtype::f32;
+    int root = 0;
+    std::uint64_t in_bytes = 0, out_bytes = 0;
+    CollectiveOptions options;  // without report and stream
     CallSignature signature;
     CallReport report;
   };
@@ -37,6 +37,7 @@ class Shortcuts {
 
   static constexpr std::size_t kMost = 16;
   std::vector<Known> known_;
+  std::size_t next_ = 0;  // to be replaced, once there are as many
 };
 
 }  // namespace homz

@@ -42,7 +42,6 @@ Transfers::~Transfers() {
 // Parts of nothing have one piece of nothing: its frame still tells what the call is. Parts that do not
 // concern this rank only have numbers.
 void Transfers::cut_into_pieces() {
-  const std::uint64_t most = std::max<std::uint64_t>(job_.piece_bytes, 8);
   std::vector<bool> is_mine;
   for (const Part& part : job_.parts) is_mine.push_back(!part.in.empty() || !part.out.empty());
   for (const Transfer& transfer : job_.schedule)
@@ -50,6 +49,7 @@ void Transfers::cut_into_pieces() {
   for (std::size_t i = 0; i < job_.parts.size(); ++i) {
     const Part& part = job_.parts[i];
     std::vector<std::uint32_t>& pieces = pieces_.emplace_back();
+    const std::uint64_t most = piece_bytes_of(part.bytes, std::max<std::uint64_t>(job_.piece_bytes, 8));
     const std::uint64_t count = std::max<std::uint64_t>(1, ceil_div(part.bytes, most));
     for (std::uint64_t k = 0; is_mine[i] && k < count; ++k) {
       const std::uint64_t first = k * most, bytes = std::min(most, part.bytes - first);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <utility>
@@ -13,7 +14,8 @@ void Buffer::Free::operator()(std::byte* memory) const noexcept {
 }
 
 Result<Buffer> Buffer::make(std::uint64_t bytes) {
-  constexpr std::uint64_t kHugePage = 2 << 20, kPage = 4096;
+  constexpr std::uint64_t kHugePage = 2 << 20;
+  static const auto kPage = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
   Buffer buffer;
   if (bytes == 0) return buffer;
   const std::uint64_t alignment = bytes >= kHugePage ? kHugePage : kPage;

@@ -49,10 +49,6 @@ __device__ __forceinline__ std::uint32_t gather_bits(const Lane& lane, const boo
   return __byte_perm(__brev(word), 0, 0x0123);
 }
 
-__device__ __forceinline__ bool bit_of(const Lane& lane, std::uint32_t bits, unsigned c) {
-  return (bits >> (8 * c + lane.column) & 1) != 0;
-}
-
 // The predictors' values for the values in the lanes; 0 for position 0.
 template <unsigned kDim>
 __device__ __forceinline__ void predict(const Lane& lane, const std::uint32_t (&of)[4],

@@ -2,6 +2,7 @@
 #include "codecs/homcomp/device.hpp"
 #include "codecs/homcomp/device_decode_kernels.cuh"
 #include "codecs/homcomp/device_encode_kernels.cuh"
+#include "core/gpu/alignment.hpp"
 #include "core/gpu/launch.cuh"
 
 namespace homz::homcomp {
@@ -27,12 +28,9 @@ WordSums* carve_decode(Arena& arena, const Layout& layout) {
   return arena.take<WordSums>(layout.chunks);
 }
 
-Status check_alignment(const void* data, std::size_t value_bytes, const void* payload) {
-  if (reinterpret_cast<std::uintptr_t>(data) % value_bytes == 0 &&
-      reinterpret_cast<std::uintptr_t>(payload) % 8 == 0)
-    return Status();
-  return Status(Code::invalid_argument,
-                "homcomp on the device: data must be aligned to its values, and the payload to 8 bytes");
+Status check_alignment(ConstBytes data, Dtype dtype, ConstBytes payload) {
+  HOMZ_TRY(gpu::check_data(data, dtype));
+  return gpu::check_stream(payload);
 }
 
 unsigned clearing_grid(std::uint64_t items) {
@@ -73,7 +71,7 @@ Status enqueue_decode(const DecodeCall<T>& call, cudaStream_t stream) {
 template <class T>
 Status encode_as(const Encoding& encoding, const Plan& plan, ConstBytes data, Bytes payload, Bytes scratch,
                  Encoded* encoded, cudaStream_t stream) {
-  HOMZ_TRY(check_alignment(data.data(), sizeof(T), payload.data()));
+  HOMZ_TRY(check_alignment(data, encoding.field.dtype, payload));
   const Grid grid(encoding.field.without_unit_extents(), plan.dim);
   const Layout layout(grid.chunks());
   Arena arena(scratch);
@@ -95,7 +93,7 @@ Status encode_as(const Encoding& encoding, const Plan& plan, ConstBytes data, By
 template <class T>
 Status decode_as(const Encoding& encoding, const Plan& plan, ConstBytes payload, Bytes data, Bytes scratch,
                  ChecksumState* sums, Exec exec) {
-  HOMZ_TRY(check_alignment(data.data(), sizeof(T), payload.data()));
+  HOMZ_TRY(check_alignment(data, encoding.field.dtype, payload));
   const Grid grid(encoding.field.without_unit_extents(), plan.dim);
   const Layout layout(grid.chunks());
   if (payload.size() < layout.data || (payload.size() - layout.data) % 4 != 0)

@@ -263,7 +263,8 @@ __device__ inline void begin_call(const EncodeCall<T>& call) {
     call.call->step_bits = bits_of(static_cast<double>(step_for(call.rule, value_of<T>(largest))));
 }
 
-// What is cleared belongs to this call alone, so it waits only for what it reads: the caller's data.
+// It waits for what it reads: the caller's data. No kernel that ends a call lets the next one start, so
+// nobody uses any more what is cleared.
 template <class T>
 __global__ void __launch_bounds__(1024) prepare_encode(const __grid_constant__ EncodeCall<T> call) {
   let_next_start();

@@ -22,6 +22,7 @@ class Ferry {
     const std::uint64_t berths = std::clamp<std::uint64_t>((largest + piece - 1) / piece, 1, threads_);
     if (piece <= piece_ && berths <= berths_.size()) return Status();
     berths_.clear();
+    HOMZ_ASSIGN(gpu_, current());
     piece_ = std::max(piece, piece_);
     for (std::uint64_t i = 0; i < berths; ++i) {
       Berth berth;
@@ -61,7 +62,8 @@ class Ferry {
   template <class F>
   Status for_pieces(std::uint64_t bytes, F&& f) {
     return try_parallel_for_workers((bytes + piece_ - 1) / piece_, static_cast<unsigned>(berths_.size()),
-                                    [&](std::uint64_t i, std::uint64_t worker) {
+                                    [&](std::uint64_t i, std::uint64_t worker) -> Status {
+                                      HOMZ_TRY(use(gpu_));  // threads begin with GPU 0
                                       return f(berths_[worker], i * piece_,
                                                std::min(piece_, bytes - i * piece_));
                                     });
@@ -69,6 +71,7 @@ class Ferry {
 
   unsigned threads_;
   std::uint64_t piece_ = 0;
+  int gpu_ = 0;  // of the berths
   std::vector<Berth> berths_;
 };
 

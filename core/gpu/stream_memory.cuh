@@ -13,7 +13,9 @@ class StreamMemory {
  public:
   static Result<StreamMemory> take(std::uint64_t bytes, cudaStream_t stream) {
     void* memory = nullptr;
-    HOMZ_TRY(status_of(cudaMallocAsync(&memory, bytes, stream), "taking memory of the GPU"));
+    const cudaError_t error = cudaMallocAsync(&memory, bytes, stream);
+    if (error != cudaSuccess) cudaGetLastError();  // it is told here, and not behind the next launch
+    HOMZ_TRY(status_of(error, "taking memory of the GPU"));
     return StreamMemory({static_cast<std::byte*>(memory), bytes}, stream);
   }
   ~StreamMemory() {

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "codecs/homcomp/plan.hpp"
+#include "core/gpu/alignment.hpp"
 #include "core/gpu/launch.cuh"
 #include "homomorphic/homcomp/device_sum_frame.cuh"
 
@@ -48,8 +49,7 @@ inline unsigned rooms_for(const Layout& layout) {
 }
 
 inline Status check_operand(const Layout& layout, ConstBytes payload) {
-  if (reinterpret_cast<std::uintptr_t>(payload.data()) % 8 != 0)
-    return Status(Code::invalid_argument, "streams in device memory must be aligned to 8 bytes");
+  HOMZ_TRY(gpu::check_stream(payload));
   if (payload.size() < layout.data || (payload.size() - layout.data) % 4 != 0)
     return Status(Code::corrupt_stream, "damaged payload of homcomp: shorter than its tables");
   return Status();

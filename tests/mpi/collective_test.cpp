@@ -253,32 +253,66 @@ void reports_of_native_calls_count_no_values() {
   }
 }
 
+CollectiveOptions trusting(Algorithm algorithm, Scheme scheme) {
+  CollectiveOptions options;
+  options.algorithm = algorithm;
+  options.scheme = scheme;
+  options.trusts_ranks = true;
+  if (ranks == 1) options.algorithm = Algorithm::automatic;
+  return options;
+}
+
 // Calls that trust each other take a shorter way from the second one on; checked ones may come in between,
 // and ranks that ask for a report beside ones that do not.
 void calls_are_repeated_by_a_shorter_way() {
   Communicator communicator = make_communicator();
-  CollectiveOptions options;
-  options.scheme = Scheme::plain;
-  options.trusts_ranks = true;
-  if (ranks > 1) options.algorithm = Algorithm::native;
-  for (const Collective collective : kCollectives) {
-    for (int i = 0; i < 4; ++i) {
-      const Case what{collective, ReduceOp::average, 77, ranks - 1};
-      auto in = data_of<double>(own_rank, in_count(what));
-      std::vector<double> out(out_count(what));
-      CallReport report;
-      options.report = own_rank == 0 && i % 2 == 1 ? &report : nullptr;
-      options.trusts_ranks = i != 2;
-      const std::string name = fmt::format("{}, call {}", to_string(collective), i);
-      expect_ok(call(communicator, what, in, out, options), name);
-      expect(largest_difference(out, expected<double>(what)) <= 1e-14, name);
-      if (options.report == nullptr || ranks == 1) continue;
-      expect(report.algorithm == Algorithm::native && !report.reason.empty() && report.total_seconds > 0,
-             name);
+  CollectiveOptions bounded = trusting(Algorithm::automatic, Scheme::automatic);
+  bounded.abs_error = 1e-3;
+  bounded.timeout_seconds = 60;
+  for (CollectiveOptions options : {trusting(Algorithm::native, Scheme::plain), bounded})
+    for (const Collective collective : kCollectives)
+      for (int i = 0; i < 4; ++i) {
+        const Case what{collective, ReduceOp::average, 77, ranks - 1};
+        auto in = data_of<double>(own_rank, in_count(what));
+        std::vector<double> out(out_count(what));
+        CallReport report;
+        options.report = own_rank == 0 && i % 2 == 1 ? &report : nullptr;
+        options.trusts_ranks = i != 2;
+        const std::string name = fmt::format("{}, call {}", to_string(collective), i);
+        expect_ok(call(communicator, what, in, out, options), name);
+        expect(largest_difference(out, expected<double>(what)) <= options.abs_error + 1e-14, name);
+        if (options.report == nullptr || ranks == 1 || options.abs_error > 0) continue;
+        expect(report.algorithm == Algorithm::native && !report.reason.empty() && report.total_seconds > 0,
+               name);
+      }
+}
+
+// More kinds of calls than are remembered, and calls under way meanwhile.
+void many_kinds_of_calls_are_repeated() {
+  Communicator communicator = make_communicator();
+  const CollectiveOptions options = trusting(Algorithm::native, Scheme::plain);
+  for (int i = 0; i < 100; ++i) {
+    const auto count = static_cast<std::size_t>(i % 23 + 1);
+    const auto in = data_of<double>(own_rank, count), other = data_of<double>(own_rank, 5000);
+    std::vector<double> out(count), slow(5000);
+    Ongoing ongoing;
+    if (i % 10 == 9) {
+      auto started = communicator.start_allreduce(bytes_of(other), bytes_of(slow), Dtype::f64, ReduceOp::sum,
+                                                  trusting(Algorithm::ring, Scheme::plain));
+      expect_ok(started.status(), "a start");
+      if (started.ok()) ongoing = std::move(*started);
     }
+    expect_ok(communicator.allreduce(bytes_of(in), bytes_of(out), Dtype::f64, ReduceOp::sum, options),
+              "a sum");
+    const Case what{Collective::allreduce, ReduceOp::sum, count};
+    expect(largest_difference(out, expected<double>(what)) <= 1e-14, fmt::format("a sum of {}", count));
+    expect_ok(ongoing.wait(), "a wait");
   }
-  options.report = nullptr;
-  options.trusts_ranks = true;
+}
+
+void repeated_calls_are_checked() {
+  Communicator communicator = make_communicator();
+  const CollectiveOptions options = trusting(Algorithm::native, Scheme::plain);
   const std::vector<float> in(64);
   std::vector<float> out(64);
   const auto sum_of = [&](std::size_t first) {
@@ -308,6 +342,8 @@ void collective_tests() {
   plans_are_used_again();
   reports_of_native_calls_count_no_values();
   calls_are_repeated_by_a_shorter_way();
+  many_kinds_of_calls_are_repeated();
+  repeated_calls_are_checked();
 }
 
 }  // namespace homz::test

@@ -53,8 +53,7 @@ class Workers {
     for (Coder& coder : coders_) coder.use(count == 1 ? threads_ : 1);
     return try_parallel_for_workers(count, static_cast<unsigned>(workers),
                                     [&](std::uint64_t i, std::uint64_t worker) -> Status {
-                                      const gpu::OnGpu on(gpu_);  // new threads begin with GPU 0
-                                      HOMZ_TRY(on.status());
+                                      if (gpu_ >= 0) HOMZ_TRY(gpu::use(gpu_));  // threads begin with GPU 0
                                       return work(i, coders_[worker]);
                                     });
   }

@@ -63,6 +63,9 @@ Result<Task> understand_task(const Arguments& given) {
     return usage_error("a plan needs --ranks and --size, as in --ranks 32 --size 64MiB");
   HOMZ_ASSIGN(task.ranks, parse_ranks(given.ranks, "--ranks", 1));
   HOMZ_ASSIGN(task.ranks_per_node, parse_ranks(given.per_node, "--ranks-per-node", 1));
+  if (task.ranks_per_node > task.ranks)
+    return usage_error(
+        fmt::format("--ranks-per-node {}: there are {} ranks", task.ranks_per_node, task.ranks));
   HOMZ_TRY(take(given.collective, parse_collective, task.collective).within("--collective"));
   HOMZ_TRY(take(given.type, parse_dtype, task.dtype));
   if (!reduces(task.collective)) task.op = ReduceOp::none;
@@ -86,6 +89,10 @@ Result<Plan> understand(const Arguments& given) {
   HOMZ_TRY(take(given.algorithm, parse_algorithm, plan.options.algorithm).within("--algorithm"));
   HOMZ_TRY(take(given.scheme, parse_scheme, plan.options.scheme).within("--scheme"));
   HOMZ_TRY(take(given.codec, choose_codec, plan.options.codec));
+  const Codec* const codec = plan.options.codec.codec;
+  if (compresses(plan.options.scheme) && !plan.task.lossy && (codec == nullptr || !codec->info().lossless))
+    return usage_error(fmt::format("--scheme {} compresses: say by how much, as in --ratio 8",
+                                   to_string(plan.options.scheme)));
   if (given.threads.given()) {
     HOMZ_ASSIGN(plan.options.threads, parse_threads(given.threads));
   }
@@ -207,7 +214,7 @@ void add_plan(CLI::App& app, Action& action) {
                            kUnitsOfBytes));
   add_argument(
       command, "--collective", given->collective, "NAME",
-      "allreduce (the default), reduce-scatter, reduce, allgather, bcast, scatter, gather, alltoall");
+      "allreduce (the default), reduce_scatter, reduce, allgather, bcast, scatter, gather, alltoall");
   add_argument(command, "--op", given->op, "NAME",
                "of a reduction: sum (the default), average, min, max, prod");
   add_argument(command, "--type", given->type, "TYPE", "f32 (the default) or f64");

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <numeric>
 #include <optional>
 #include <random>
 #include <thread>
@@ -107,24 +106,21 @@ Result<std::vector<Point>> measure(Communicator& communicator, Transport& transp
     HOMZ_ASSIGN(trials, trials_of(settings, bench::bound_of(settings, reference->range()), task));
   }
   std::vector<Point> points(trials.size());
-  std::vector<std::size_t> order(trials.size());
-  std::iota(order.begin(), order.end(), 0);
+  std::vector<Trial*> turns;
+  for (auto* const some : {&plain, &trials})
+    for (Trial& trial : *some) turns.push_back(&trial);
   std::mt19937 random(1);  // the same order on all ranks
   const unsigned rounds = settings.warmup + settings.iterations;
   for (unsigned round = 0; round < rounds; ++round) {
-    const auto run = [&](Trial& trial) -> Status {
-      HOMZ_ASSIGN(const double seconds, time_once(communicator, transport, settings, buffers, trial));
-      if (round >= settings.warmup) trial.seconds.push_back(seconds);
-      return Status();
-    };
-    for (Trial& trial : plain) HOMZ_TRY(run(trial));
-    std::ranges::shuffle(order, random);  // what ran before is in the caches
-    for (const std::size_t t : order) {
-      HOMZ_TRY(run(trials[t]));
-      if (round + 1 < rounds) continue;
-      points[t] = point_of(settings, trials[t], size);
-      points[t].max_error = reference->largest_error(buffers.out);
-      points[t].identical = is_identical(settings, buffers.out);
+    std::ranges::shuffle(turns, random);  // what ran before is in the caches
+    for (Trial* const trial : turns) {
+      HOMZ_ASSIGN(const double seconds, time_once(communicator, transport, settings, buffers, *trial));
+      if (round >= settings.warmup) trial->seconds.push_back(seconds);
+      if (round + 1 < rounds || trial->is_baseline) continue;
+      Point& point = points[static_cast<std::size_t>(trial - trials.data())];
+      point = point_of(settings, *trial, size);
+      point.max_error = reference->largest_error(buffers.out);
+      point.identical = is_identical(settings, buffers.out);
     }
   }
   if (settings.only_plain)
