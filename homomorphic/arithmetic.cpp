@@ -10,6 +10,7 @@
 #include "core/gpu/gpu.hpp"
 #include "homomorphic/bounds.hpp"
 #include "homomorphic/device_result.hpp"
+#include "homomorphic/linear.hpp"
 #include "homomorphic/operands.hpp"
 
 namespace homz {
@@ -18,10 +19,17 @@ namespace {
 using namespace operands;
 
 template <class T>
-bool is_in_type(const Combination& combination) {
-  const double most = std::numeric_limits<T>::max();
-  return combination.scale >= std::numeric_limits<T>::min() && combination.scale <= most &&
-         std::abs(combination.shift) <= most;
+Status check_in_type(const Combination& combination, Dtype dtype) {
+  const double least = std::numeric_limits<T>::min(), most = std::numeric_limits<T>::max();
+  if (combination.scale < least || combination.scale > most)
+    return Status(Code::unsupported,
+                  fmt::format("a scale of {} is no normal number of type {}: give one from {} to {}",
+                              combination.scale, to_string(dtype), least, most));
+  if (std::abs(combination.shift) > most)
+    return Status(Code::unsupported,
+                  fmt::format("a shift of {} is no number of type {}: give one of at most {}",
+                              combination.shift, to_string(dtype), most));
+  return Status();
 }
 
 Status check_combination(const Combination& combination, std::size_t operands, Dtype dtype) {
@@ -39,10 +47,7 @@ Status check_combination(const Combination& combination, std::size_t operands, D
     return Status(
         Code::invalid_argument,
         fmt::format("a scale of {}: must be above 0 (a factor of -1 changes the sign)", combination.scale));
-  if (!with_dtype(dtype, [&](auto zero) { return is_in_type<decltype(zero)>(combination); }))
-    return Status(Code::unsupported, fmt::format("scale {} or shift {} is no normal number of type {}",
-                                                 combination.scale, combination.shift, to_string(dtype)));
-  return Status();
+  return with_dtype(dtype, [&](auto zero) { return check_in_type<decltype(zero)>(combination, dtype); });
 }
 
 // Of a result.
@@ -132,7 +137,8 @@ double at_least_positive(double bound) {
 }
 
 Status infinite_bound() {
-  return Status(Code::unsupported, "the bound of the result is not finite");
+  return Status(Code::unsupported,
+                "the bound of the result is not finite: give smaller factors, or a smaller scale");
 }
 
 Status combine_into(const Combination& combination, std::span<const OpenStream> operands, Bytes stream,
@@ -229,6 +235,15 @@ Status accumulate_into(const OpenStream& stream, ConstBytes data, double abs_err
   return finish(header_with(stream, params, bound), combined, result, result_bytes);
 }
 
+// All NaN are one, whatever the machine computes; and a norm is NaN where a value is, beside infinities, too.
+Moments with_one_nan(Moments moments) {
+  if (std::isnan(moments.min)) moments.norm = moments.min;
+  for (double* each : {&moments.sum, &moments.mean, &moments.variance, &moments.deviation, &moments.norm,
+                       &moments.min, &moments.max})
+    *each = any_nan_alike(*each);
+  return moments;
+}
+
 template <class F>
 Result<Compressed> with_memory(std::span<const OpenStream> operands, Exec exec, F&& work) {
   if (exec.space != Space::host)
@@ -271,7 +286,8 @@ Result<Moments> moments(const OpenStream& stream, Exec exec) {
     HOMZ_TRY(find_footprint({&stream, 1}, exec).status());
     HOMZ_ASSIGN(const CodecArithmetic* const arithmetic, arithmetic_of(stream));
     if (stream.header.field.count() == 0) return Moments{};
-    return arithmetic->moments(stream, exec);
+    HOMZ_ASSIGN(const Moments moments, arithmetic->moments(stream, exec));
+    return with_one_nan(moments);
   });
 }
 
@@ -282,7 +298,8 @@ Result<double> dot(const OpenStream& a, const OpenStream& b, Exec exec) {
     HOMZ_TRY(find_footprint(operands, exec).status());
     HOMZ_ASSIGN(const CodecArithmetic* const arithmetic, arithmetic_of(a));
     if (a.header.field.count() == 0) return 0.0;
-    return arithmetic->dot(a, b, exec);
+    HOMZ_ASSIGN(const double product, arithmetic->dot(a, b, exec));
+    return any_nan_alike(product);
   });
 }
 

@@ -1,6 +1,8 @@
 // Streams that do not go together as they are, made operands.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "core/fp_environment.hpp"
 #include "homomorphic/arithmetic.hpp"
 #include "homomorphic/bounds.hpp"
@@ -68,40 +70,60 @@ class Alignment {
     HOMZ_TRY(arithmetic_of(stream).status());
     if (stream.header.abs_error == 0)
       return Status(Code::unsupported,
-                    "operand 1 is lossless: without an error bound there are no quanta to compute with");
+                    "operand 1 is lossless: without an error bound there are no quanta to compute with; "
+                    "compress it with --abs, --rel or --psnr");
     return replace(stream, stream, stream.header.params, stream.header.abs_error, kept);
   }
 
   Result<bool> does_fit(const CodecArithmetic& arithmetic, const OpenStream& first, std::size_t leader,
                         double step, const OpenStream& stream, std::size_t number) const {
     if (!is_coded(stream)) return false;
-    const bool same_codec = stream.header.codec == first.header.codec;
-    double own = 0;
-    if (same_codec && arithmetic.alike(first, stream)) {
-      HOMZ_ASSIGN(own, arithmetic.step(stream));
+    if (stream.header.codec == first.header.codec && arithmetic.alike(first, stream)) {
+      HOMZ_ASSIGN(const double own, arithmetic.step(stream));
       if (own == step || mismatch_ == Mismatch::keep_steps) return true;
     }
     if (mismatch_ == Mismatch::requantise) return false;
-    if (!same_codec)
+    return refusal(arithmetic, first, leader, stream, number);
+  }
+
+  // A codec's options that suit both: the first one's, with a step that is not more than twice a bound.
+  static Result<std::string> suitable(const CodecArithmetic& arithmetic, const OpenStream& first,
+                                      const OpenStream& stream) {
+    HOMZ_ASSIGN(const double step, arithmetic.step(first));
+    HOMZ_ASSIGN(const double own, arithmetic.step(stream));
+    HOMZ_ASSIGN(const CodecParams params, arithmetic.params_like(first));
+    const double bound = std::min(first.header.abs_error, stream.header.abs_error);
+    HOMZ_ASSIGN(const CodecParams of_both, arithmetic.with_step(params, std::min({step, own, 2 * bound})));
+    return "-c " + to_string(CodecChoice{first.codec, of_both});
+  }
+
+  // What differs, and the options that make both fit.
+  Status refusal(const CodecArithmetic& arithmetic, const OpenStream& first, std::size_t leader,
+                 const OpenStream& stream, std::size_t number) const {
+    const auto refuse = [&](const std::string& difference, const std::string& remedy) {
       return Status(Code::invalid_argument,
-                    fmt::format("operands {} and {} are of codecs {} and {}: compress both with one, or let "
-                                "them be requantised (--requantise)",
-                                leader + 1, number + 1, first.codec->info().name, stream.codec->info().name));
-    if (own == 0) {
-      const OpenStream both[] = {first, stream};
-      HOMZ_TRY(verify(both, exec_));  // damage can look like another layout
-      return Status(Code::invalid_argument,
-                    fmt::format("operands {} and {} are laid out differently: compress both with the same "
-                                "options, dim included, or let "
-                                "them be requantised (--requantise)",
-                                leader + 1, number + 1));
-    }
-    return Status(
-        Code::invalid_argument,
-        fmt::format("operand {} has steps of {} (bound {}), operand {} steps of {} (bound {}): compress "
-                    "both with the option step={}, or let them be requantised (--requantise)",
-                    leader + 1, step, first.header.abs_error, number + 1, own, stream.header.abs_error,
-                    step));
+                    fmt::format("{}: compress both with {}, or let them be requantised (--requantise, "
+                                "Mismatch::requantise)",
+                                difference, remedy));
+    };
+    if (stream.header.codec != first.header.codec)
+      return refuse(fmt::format("operand {} and operand {} are of codecs {} and {}", leader + 1, number + 1,
+                                first.codec->info().name, stream.codec->info().name),
+                    "one");
+    const OpenStream both[] = {first, stream};
+    HOMZ_TRY(verify(both, exec_));  // damage can look like another layout
+    HOMZ_ASSIGN(const std::string remedy, suitable(arithmetic, first, stream));
+    if (arithmetic.alike(first, stream))
+      return refuse(fmt::format("operand {} has steps of {} (bound {}), operand {} steps of {} (bound {})",
+                                leader + 1, *arithmetic.step(first), first.header.abs_error, number + 1,
+                                *arithmetic.step(stream), stream.header.abs_error),
+                    remedy);
+    HOMZ_ASSIGN(const CodecParams params, arithmetic.params_like(first));
+    HOMZ_ASSIGN(const CodecParams others, arithmetic.params_like(stream));
+    return refuse(fmt::format("operand {} and operand {} are laid out differently, as {} and as {}",
+                              leader + 1, number + 1, to_string(CodecChoice{first.codec, params}),
+                              to_string(CodecChoice{stream.codec, others})),
+                  remedy);
   }
 
   Status replace(OpenStream& stream, const OpenStream& like, const CodecParams& params, double bound,

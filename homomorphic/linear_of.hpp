@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -15,14 +16,18 @@ inline Status check_step(double step, double first) {
   if (step == first) return Status();
   return Status(
       Code::invalid_argument,
-      fmt::format("the quanta of one stream are multiples of {}, those of another of {}", first, step));
+      fmt::format("the quanta of one stream are multiples of {}, those of another of {}: compress both with "
+                  "one step, or let coded_alike() requantise them",
+                  first, step));
 }
 
 // The quantum nearest to the shift.
 inline Result<std::int32_t> quantum_of_shift(double shift, double step) {
   const double quanta = shift / step;
   if (!(std::abs(quanta) < kSumLimit))
-    return Status(Code::unsupported, fmt::format("a shift of {} is more than 2^30 steps of {}", shift, step));
+    return Status(Code::unsupported,
+                  fmt::format("a shift of {} is more than 2^30 steps of {}: give one below {}", shift, step,
+                              kSumLimit * step));
   return static_cast<std::int32_t>(std::nearbyint(quanta));
 }
 
@@ -32,9 +37,13 @@ Result<Linear<T>> linear_of(const Encoding& encoding, const Combination& combina
                             T least = std::numeric_limits<T>::min()) {
   const T scaled_step = static_cast<T>(step * combination.scale);
   const bool is_sound = combination.scale == 1 || scaled_step >= least;
-  if (!is_sound || scaled_step > std::numeric_limits<T>::max())
-    return Status(Code::unsupported, fmt::format("{} times the step {} is no normal number of type {}",
-                                                 combination.scale, step, to_string(encoding.field.dtype)));
+  constexpr T kMost = std::numeric_limits<T>::max();
+  if (!is_sound || scaled_step > kMost)
+    return Status(Code::unsupported,
+                  fmt::format("{} times the step {} is no normal number of type {}: give a scale from about "
+                              "{:.2g} to {:.2g}",
+                              combination.scale, step, to_string(encoding.field.dtype), least / step,
+                              std::min<double>(kMost, kMost / step)));
   HOMZ_ASSIGN(const std::int32_t shift, quantum_of_shift(combination.shift, step));
   return Linear<T>{combination.factors,
                    shift,

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "core/bits.hpp"
+
 namespace homz::operands {
 namespace {
 
@@ -9,13 +11,18 @@ std::string text_of(const StreamHeader& header) {
   return fmt::format("{} of {}", header.field.shape_text(), to_string(header.field.dtype));
 }
 
-Status differ(const char* what, const std::string& first, const std::string& other, std::size_t number) {
-  return Status(Code::invalid_argument, fmt::format("operand 1 has {0} {1}, operand {2} has {0} {3}", what,
-                                                    first, number + 1, other));
+Status differ(const char* what, const std::string& first, const std::string& other, std::size_t number,
+              const std::string& remedy) {
+  return Status(Code::invalid_argument, fmt::format("operand 1 has {0} {1}, operand {2} has {0} {3}: {4}",
+                                                    what, first, number + 1, other, remedy));
 }
 
 std::string fill_text(const StreamHeader& header) {
-  return header.fill_bits ? fmt::format("{:#x}", *header.fill_bits) : std::string("none");
+  if (!header.fill_bits) return "none";
+  return with_dtype(header.field.dtype, [&](auto zero) {
+    return fmt::format("{}",
+                       value_of<decltype(zero)>(static_cast<BitsOf<decltype(zero)>>(*header.fill_bits)));
+  });
 }
 
 }  // namespace
@@ -25,12 +32,16 @@ Encoding encoding_of(const StreamHeader& header) {
 }
 
 Status check_fields(const StreamHeader& first, const StreamHeader& other, std::size_t number) {
-  if (first.field != other.field) return differ("the shape", text_of(first), text_of(other), number);
+  if (first.field != other.field)
+    return differ("the shape", text_of(first), text_of(other), number,
+                  "compress both with the same --shape and --type");
   if (first.fill_bits != other.fill_bits)
-    return differ("the fill value (bits)", fill_text(first), fill_text(other), number);
+    return differ("the fill value", fill_text(first), fill_text(other), number,
+                  "compress both with --fill " + fill_text(first.fill_bits ? first : other));
   if (first.big_endian_origin != other.big_endian_origin)
     return differ("the byte order", first.big_endian_origin ? "big-endian" : "little-endian",
-                  other.big_endian_origin ? "big-endian" : "little-endian", number);
+                  other.big_endian_origin ? "big-endian" : "little-endian", number,
+                  "compress both with the same --type");
   return Status();
 }
 
@@ -67,13 +78,15 @@ Status check(std::span<const OpenStream> operands, Exec exec) {
           fmt::format("operand {} is not coded but a constant or stored: coded_alike() makes it so", i + 1));
     if (header.codec != first.codec)
       return differ("the codec", std::string(operands[0].codec->info().name),
-                    std::string(operands[i].codec->info().name), i);
+                    std::string(operands[i].codec->info().name), i,
+                    "compress both with one, or let coded_alike() requantise them");
     if (arithmetic->alike(operands[0], operands[i])) continue;
     HOMZ_TRY(verify(operands, exec));  // damage can look like another layout
-    return Status(Code::invalid_argument,
-                  fmt::format("operands 1 and {} are laid out differently: compress both with the same "
-                              "options, dim included",
-                              i + 1));
+    return Status(
+        Code::invalid_argument,
+        fmt::format("operand 1 and operand {} are laid out differently: coded_alike() tells how, or "
+                    "requantises them",
+                    i + 1));
   }
   return Status();
 }

@@ -33,8 +33,11 @@ class HomcompArithmetic final : public CodecArithmetic {
   }
 
   Result<CodecParams> params_like(const OpenStream& stream) const override {
-    HOMZ_ASSIGN(const double own, step(stream));
-    return with_step(stream.header.params, own);
+    HOMZ_ASSIGN(homcomp::Settings settings, homcomp::unpack(stream.header.params));
+    HOMZ_ASSIGN(const homcomp::Plan plan, homcomp::plan_of(encoding_of(stream.header)));
+    HOMZ_ASSIGN(settings.step, step(stream));
+    settings.dim = plan.dim;
+    return homcomp::pack(settings);
   }
 
   Result<CodecParams> params_of_result(const OpenStream& stream, double) const override {

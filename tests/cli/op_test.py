@@ -63,7 +63,9 @@ class Arithmetic(Case):
     def test_steps_that_differ(self):
         self.compress("b", "other.homz", "-c", self.codec + "step=0.0018")
         run = self.homz("op", "add", "a.homz", "other.homz", "-o", "sum.homz", expect=USAGE)
-        self.assertIn("step=", run.errors)
+        self.assertIn("step=0.0017999999", run.errors)
+        self.assertIn("a.homz has steps of", run.errors)
+        self.assertIn("other.homz steps of", run.errors)
         self.assertFalse(os.path.exists(self.path("sum.homz")))
         self.homz("op", "add", "a.homz", "other.homz", "-o", "sum.homz", "--requantise")
         self.assertAlmostEqual(self.json("info", "sum.homz")["abs_bound"], 3e-3)
@@ -90,6 +92,33 @@ class Arithmetic(Case):
                   self.codec + "step=0.003", warning="more than twice the bound")
         self.assertAlmostEqual(self.json("info", "c.homz")["step"], 0.003)
 
+    def test_steps_that_store_everything(self):
+        for step, words in (("0.1", "twice the bound"), ("1e30", "twice the bound"), ("1e-30", "too short")):
+            self.homz("compress", "a", "c.homz", "--type", "f32", "--shape", "3000", "--abs", "1e-3", "-q", "--force",
+                      "-c", f"{self.codec.replace('dim=2,', '')}step={step}", warning=words)
+
+    def test_nan(self):
+        self.write("c", [math.inf, -math.inf] + self.a[2:])
+        self.compress("c", "c.homz")
+        for operation in (["stats", "c.homz"], ["dot", "c.homz", "a.homz"]):
+            self.assertNotIn("-nan", self.homz("op", *operation).text)
+        self.assertIn("nan", self.homz("op", "stats", "c.homz").text)
+
+    def test_numbers_that_do_not_suit(self):
+        for operation, number in (("mul", "1e300"), ("mul", "1e-37"), ("mul", "1e-40"), ("shift", "1e30"), ("shift", "1e300")):
+            run = self.homz("op", operation, "a.homz", "--by", number, "-o", "x", expect=USAGE)
+            self.assertIn(f"--by {number}: ", run.errors)
+            self.assertIn("give", run.errors)
+
+    def test_fields_that_differ(self):
+        options = ("--type", "f32", "--abs", "1e-3", "-c", self.codec.replace("dim=2,", "") + "step=0.0019")
+        self.homz("compress", "b", "line.homz", "--shape", "3000", *options)
+        run = self.homz("op", "add", "a.homz", "line.homz", "-o", "x", expect=USAGE)
+        self.assertIn("line.homz has the shape 3000 of f32: compress both with the same --shape", run.errors)
+        self.homz("compress", "b", "filled.homz", "--shape", "30x100", "--fill", "-999", *options)
+        run = self.homz("op", "add", "a.homz", "filled.homz", "-o", "x", expect=USAGE)
+        self.assertIn("--fill -999", run.errors)
+
     def test_order_may_matter(self):
         self.write("c", [math.nan if i % 7 == 0 else x for i, x in enumerate(self.a)])
         self.compress("c", "c.homz")
@@ -115,7 +144,6 @@ class Arithmetic(Case):
         self.homz("op", "add", "a.homz", "missing", "-o", "x", expect=FAILED)
         self.homz("compress", "b", "foreign.homz", "--type", "f32", "--shape", "3000", "-c", "zstd")
         self.homz("op", "neg", "foreign.homz", "-o", "x", expect=FAILED)
-        self.homz("op", "mul", "a.homz", "--by", "1e-40", "-o", "x", expect=FAILED)
         self.assert_no_litter(["a", "b", "a.homz", "b.homz", "foreign.homz"])
 
 
@@ -130,8 +158,15 @@ class ArithmeticOfCuszp2(Arithmetic):
         for dim in (1, 2):
             self.compress("b", f"dim{dim}.homz", "-c", f"cuszp2:dim={dim},step=0.0019")
         run = self.homz("op", "add", "dim1.homz", "dim2.homz", "-o", "sum.homz", expect=USAGE)
-        self.assertIn("dim", run.errors)
+        self.assertIn("dim1.homz and dim2.homz are laid out differently", run.errors)
+        self.assertIn("compress both with -c cuszp2:mode=outlier,dim=1,", run.errors)
+        for number in ("1", "2"):
+            self.assertIn("dim=" + number, self.json("info", f"dim{number}.homz")["codec_alike"])
         self.homz("op", "add", "dim1.homz", "dim2.homz", "-o", "sum.homz", "--requantise")
+        self.homz("op", "dot", "dim1.homz", "dim2.homz", expect=USAGE)
+        self.homz("op", "dot", "dim1.homz", "dim2.homz", "--requantise")
+        self.compress("b", "auto.homz", "-c", "cuszp2:dim=auto")
+        self.assertRegex(self.homz("info", "auto.homz").text, "-c cuszp2:mode=outlier,dim=[12],")
 
 
 if __name__ == "__main__":

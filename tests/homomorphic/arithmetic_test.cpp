@@ -233,6 +233,30 @@ TEST_P(Arithmetic, NumbersOfValuesStoredExactly) {
   EXPECT_EQ(found->max, *std::max_element(decoded.begin(), decoded.end()));
 }
 
+// A NaN makes all numbers NaN, beside infinities, too. Every NaN has the same bits.
+TEST_P(Arithmetic, NumbersOfNaN) {
+  const auto one_nan = [](double x) { return bits_of(x) == 0x7ff8000000000000u; };
+  std::vector<float> values(5000);
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = std::sin(0.01f * static_cast<float>(i));
+  values[5] = HUGE_VALF, values[900] = -HUGE_VALF;
+  const Compressed infinities = stream_of(sample_of("infinities", values), 1e-3);
+  const auto found = moments(open(infinities), host());
+  ASSERT_TRUE(found.ok());
+  for (const double x : {found->sum, found->mean, found->variance, found->deviation})
+    EXPECT_TRUE(one_nan(x)) << x;
+  EXPECT_EQ(found->norm, HUGE_VAL);
+  EXPECT_EQ(found->min, -HUGE_VAL);
+  values[300] = -NAN;
+  const auto of_nan = moments(open(stream_of(sample_of("nan", values), 1e-3)), host());
+  ASSERT_TRUE(of_nan.ok());
+  for (const double x : {of_nan->sum, of_nan->mean, of_nan->variance, of_nan->deviation, of_nan->norm,
+                         of_nan->min, of_nan->max})
+    EXPECT_TRUE(one_nan(x)) << x;
+  values[300] = 0, values[5] = values[900];
+  const Compressed other = stream_of(sample_of("other", values), 1e-3);
+  EXPECT_TRUE(one_nan(*dot(open(infinities), open(other), host())));
+}
+
 TEST_P(Arithmetic, ConstantsAndStoredValuesTakePart) {
   const std::vector<std::uint64_t> extents{4000};
   const Sample walk = make_sample("walk", Dtype::f32, extents);
@@ -281,13 +305,13 @@ TEST_P(Arithmetic, MismatchesAreNamedOrRequantised) {
   const Compressed finer = stream_of(of.b, 1e-4, with_options("step=0.0002"));
   const bool is_homcomp = GetParam() == "homcomp";
   const Compressed other_codec = stream_of(of.b, 1e-3, is_homcomp ? "cuszp2" : "homcomp");
-  says(of.x, finer, "step=");
+  says(of.x, finer, "step=0.00019999999");
   says(of.x, other_codec, "codecs");
   says(of.x, stream_of(make_sample("sine", Dtype::f32, {150, 60}), 1e-3), "shape");
   says(of.x, stream_of(make_sample("sine", Dtype::f64, {60, 150}), 1e-3), "shape");
   Sample filled = of.b;
   filled.fill_bits = 0;
-  says(of.x, stream_of(filled, 1e-3), "fill value");
+  says(of.x, stream_of(filled, 1e-3), "--fill 0");
   std::vector<const Compressed*> others = {&finer, &other_codec};
   Compressed line, plane;
   if (GetParam() != "cuszp") {

@@ -89,8 +89,8 @@ Result<Compressed> encode(const Task& task, const Field& field, ConstBytes data,
   }
   HOMZ_ASSIGN(Compressed compressed, task.space == Space::host ? compress_resolved(compression, data, exec)
                                                                : gpu::compress_resolved(compression, data));
-  HOMZ_ASSIGN(const OpenStream stream, open_stream(registry(), compressed.stream(), exec));
-  if (const auto warning = coarse_step(step_of(stream).value_or(0), compression.abs_error))
+  HOMZ_ASSIGN(const StreamHeader header, load(compressed.stream()));
+  if (const auto warning = unsuitable_step(task.codec, compression.abs_error, range, header.representation))
     warnings->push_back(*warning);
   return compressed;
 }

@@ -6,6 +6,9 @@
 #include <cmath>
 
 #include "core/bits.hpp"
+#include "core/text.hpp"
+#include "homomorphic/codec_arithmetic.hpp"
+#include "homomorphic/linear.hpp"
 #include "tools/hdf5/outliers.hpp"
 #include "tools/homz/text_output.hpp"
 
@@ -26,6 +29,15 @@ std::vector<double> sample_of(ConstBytes data, std::optional<std::uint64_t> fill
   return sample;
 }
 
+// The step among the options of a codec that can be computed with; 0 if there is none.
+double step_asked(const CodecChoice& choice) {
+  if (find_arithmetic(choice.codec->info().id) == nullptr) return 0;
+  const Result<std::string> text = choice.codec->describe(choice.params);
+  Result<Options> options = Options::parse(text.ok() ? *text : "");
+  const Result<double> step = options.ok() ? options->take_positive("step", 0) : options.status();
+  return step.ok() ? *step : 0;
+}
+
 }  // namespace
 
 std::optional<std::string> outliers_in(const Field& field, ConstBytes data,
@@ -39,11 +51,23 @@ std::optional<std::string> outliers_in(const Field& field, ConstBytes data,
   return warning;
 }
 
-std::optional<std::string> coarse_step(double step, double abs_error) {
+std::optional<std::string> unsuitable_step(const CodecChoice& choice, double abs_error,
+                                           const ValueRange& range, Representation representation) {
   constexpr double kRounding = 1 + 0x1p-22;  // a step is rounded to the type
-  if (!(step > 2 * abs_error * kRounding)) return std::nullopt;
-  return fmt::format("the step {} is more than twice the bound {}: values between quanta are stored exactly",
-                     number_text(step), number_text(abs_error));
+  const double step = step_asked(choice);
+  if (step == 0 || representation == Representation::constant) return std::nullopt;
+  if (step > 2 * abs_error * kRounding)
+    return fmt::format(
+        "the step {} is more than twice the bound {}: values between quanta are stored exactly; give a "
+        "shorter one",
+        number_text(step), number_text(abs_error));
+  const double largest = std::max(std::abs(range.min), std::abs(range.max));
+  if (range.empty() || representation != Representation::stored || largest < kSumLimit * step)
+    return std::nullopt;
+  return fmt::format(
+      "the step {} is too short: values beyond {} are stored exactly; give a longer one, of nearly twice the "
+      "bound {}",
+      number_text(step), number_text(kSumLimit * step), number_text(abs_error));
 }
 
 std::optional<std::string> flattened(const ErrorBound& bound, const ValueRange& range) {

@@ -9,6 +9,8 @@
 #include "core/error_bound.hpp"
 #include "core/field.hpp"
 #include "core/memory.hpp"
+#include "core/registry.hpp"
+#include "core/stream_header.hpp"
 
 namespace homz::cli {
 
@@ -18,8 +20,10 @@ std::optional<std::string> outliers_in(const Field& field, ConstBytes data,
                                        std::optional<std::uint64_t> fill_bits, const ErrorBound& bound,
                                        const ValueRange& range, double abs_error);
 
-// A step of more than twice the bound, so that many values are stored exactly; or nothing.
-std::optional<std::string> coarse_step(double step, double abs_error);
+// A step that was asked for, of more than twice the bound, so that many values are stored exactly; or one so
+// short that the codec stored all; or nothing.
+std::optional<std::string> unsuitable_step(const CodecChoice& choice, double abs_error,
+                                           const ValueRange& range, Representation representation);
 
 // An absolute bound that is larger than the value range; or nothing.
 std::optional<std::string> flattened(const ErrorBound& bound, const ValueRange& range);

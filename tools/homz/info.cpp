@@ -53,6 +53,7 @@ std::string stream_text(const OpenStream& stream, const DatasetReport& report) {
                                                 : fmt::format("{} absolute", exact_text(header.abs_error)));
   if (const auto step = step_of(stream))
     facts.add("step", fmt::format("{} between quanta", exact_text(*step)));
+  if (const auto alike = codec_alike(stream)) facts.add("goes with", "streams of -c " + *alike);
   if (header.order_matters)
     facts.add("sums", "some values are exact: in further sums the order of streams may matter");
   if (report.fill) facts.add("fill value", fmt::format("{}, returns bit for bit", exact_text(*report.fill)));
@@ -85,6 +86,7 @@ Result<Exit> stream_info(const Arguments& given, const InputFile& file) {
   json["representation"] = representation_name(header.representation);
   json["big_endian_origin"] = header.big_endian_origin;
   if (const auto step = step_of(*stream)) json["step"] = json_number(*step);
+  if (const auto alike = codec_alike(*stream)) json["codec_alike"] = *alike;
   json["order_matters"] = header.order_matters;
   json["checksums_ok"] = true;
   print_json(json);

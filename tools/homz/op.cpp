@@ -147,7 +147,11 @@ Result<Compressed> compute(const Task& task, std::span<const OpenStream> operand
                     host(task.threads));
   std::vector<std::int32_t> factors;
   HOMZ_ASSIGN(const Combination combination, combination_of(task, factors));
-  return combine(combination, operands, host(task.threads));
+  Result<Compressed> result = combine(combination, operands, host(task.threads));
+  // The type or the step of the streams does not allow the number.
+  if (task.operation.takes_by && result.status().code() == Code::unsupported)
+    return usage_error(fmt::format("--by {}: {}", printable(task.given.by.text), result.status().message()));
+  return result;
 }
 
 Json json_of_stream(const Task& task, const StreamHeader& header, std::uint64_t bytes) {
@@ -256,12 +260,23 @@ Status name_damage(const Task& task, std::span<const ConstBytes> streams, Status
   return status;
 }
 
+// The message with the names of files where it says "operand 1".
+Status name_operands(const Task& task, const Status& status) {
+  std::string text = status.message();
+  for (std::size_t i = task.given.inputs.size(); i-- > 0;) {  // operand 12 before operand 1
+    const std::string number = fmt::format("operand {}", i + 1), name = printable(task.given.inputs[i]);
+    for (std::size_t at = 0; (at = text.find(number, at)) != std::string::npos; at += name.size())
+      text.replace(at, number.size(), name);
+  }
+  return Status(status.code(), text);
+}
+
 Result<Exit> compute_and_tell(const Task& task, std::span<const ConstBytes> streams, const InputFile& input,
                               Progress& progress) {
   const bool is_dot = std::string(task.operation.name) == "dot";
-  const Mismatch mismatch = is_dot                  ? Mismatch::keep_steps
-                            : task.given.requantise ? Mismatch::requantise
-                                                    : Mismatch::refuse;
+  const Mismatch mismatch = task.given.requantise ? Mismatch::requantise
+                            : is_dot              ? Mismatch::keep_steps
+                                                  : Mismatch::refuse;
   HOMZ_ASSIGN(const CodedOperands operands, coded_alike(registry(), streams, mismatch, host(task.threads)));
   return task.operation.writes ? write_stream(task, input, operands.streams(), progress)
                                : print_numbers(task, operands.streams());
@@ -283,7 +298,7 @@ Result<Exit> run(const Arguments& given) {
     streams.push_back(buffers.back().bytes());
   }
   const Result<Exit> exit = compute_and_tell(task, streams, inputs[0], progress);
-  return exit.ok() ? exit : name_damage(task, streams, exit.status());
+  return exit.ok() ? exit : name_operands(task, name_damage(task, streams, exit.status()));
 }
 
 }  // namespace

@@ -80,6 +80,13 @@ std::optional<double> step_of(const OpenStream& stream) {
   return step.ok() ? std::optional(*step) : std::nullopt;
 }
 
+std::optional<std::string> codec_alike(const OpenStream& stream) {
+  const CodecArithmetic* const arithmetic = find_arithmetic(stream.header.codec);
+  if (arithmetic == nullptr || stream.header.representation != Representation::coded) return std::nullopt;
+  const Result<CodecParams> params = arithmetic->params_like(stream);
+  return params.ok() ? std::optional(to_string(CodecChoice{stream.codec, *params})) : std::nullopt;
+}
+
 DatasetReport report_of(const StreamHeader& header, const std::string& name) {
   DatasetReport report;
   report.path = name;

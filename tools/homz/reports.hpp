@@ -18,6 +18,8 @@ using hdf5::FileReport;
 std::string codec_text(const StreamHeader& header);
 // Between the quanta of a stream that can be computed with.
 std::optional<double> step_of(const OpenStream& stream);
+// The codec whose options make streams that go together with this one, if it can be computed with.
+std::optional<std::string> codec_alike(const OpenStream& stream);
 // What a stream's header tells, as a report of one dataset.
 DatasetReport report_of(const StreamHeader& header, const std::string& name);
 
