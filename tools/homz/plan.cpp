@@ -90,7 +90,8 @@ Result<Plan> understand(const Arguments& given) {
   HOMZ_TRY(take(given.scheme, parse_scheme, plan.options.scheme).within("--scheme"));
   HOMZ_TRY(take(given.codec, choose_codec, plan.options.codec));
   const Codec* const codec = plan.options.codec.codec;
-  if (compresses(plan.options.scheme) && !plan.task.lossy && (codec == nullptr || !codec->info().lossless))
+  const bool is_exact = !plan.task.lossy && (codec == nullptr || !codec->info().lossless);
+  if (compresses(plan.options.scheme) && is_exact && plan.options.algorithm != Algorithm::native)
     return usage_error(fmt::format("--scheme {} compresses: say by how much, as in --ratio 8",
                                    to_string(plan.options.scheme)));
   if (given.threads.given()) {
