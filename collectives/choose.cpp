@@ -9,7 +9,6 @@
 #include "collectives/cost.hpp"
 #include "collectives/refusal.hpp"
 #include "collectives/sample.hpp"
-#include "homomorphic/codec_arithmetic.hpp"
 
 namespace homz {
 namespace {
@@ -137,12 +136,10 @@ class Table {
     for (std::size_t i = 0; i < codecs.size(); ++i) {
       const double gain = ratio(i);
       if (!(gain > 0)) continue;
-      const CodecArithmetic* const arithmetic = find_arithmetic(codecs[i].choice.codec->info().id);
-      const bool computes = arithmetic != nullptr && (!task_.on_device || arithmetic->on_device());
-      if (task_.on_device && !codecs[i].choice.codec->on_device()) continue;
+      const Codec& codec = *codecs[i].choice.codec;
       const CodecProfile& speeds = speeds_of(codecs[i], options_, profile_);
       for (const Scheme scheme : kSchemes)
-        if (scheme != Scheme::plain && allows(scheme) && (computes || !is_homomorphic(scheme)))
+        if (scheme != Scheme::plain && allows(scheme) && lack_of(codec, scheme, task_) == Lack::nothing)
           for (const Algorithm algorithm : kEveryAlgorithm)
             if (allows(algorithm, scheme)) f(best_pieces(algorithm, scheme, &speeds, codecs[i].name, gain));
     }

@@ -71,8 +71,7 @@ class Coder {
   // Bytes of the values as they are coded; `values` filled up with zeros so far, in tail_ if need be.
   std::uint64_t padded(std::uint64_t bytes) const;
   Result<ConstBytes> pad(ConstBytes values);
-  BlockPtr block() { return pool_->take(capacity_); }  // of the host: what a simulation needs
-  Result<BlockPtr> raw_block(ConstBytes values);       // a copy
+  Result<BlockPtr> raw_block(ConstBytes values);  // a copy
   Status store_raw(Making& making);
   Status store_coded(const Making& making);
   Result<bool> advance(Making& making);

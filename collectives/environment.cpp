@@ -9,7 +9,6 @@
 
 #include "codecs/builtin.hpp"
 #include "collectives/refusal.hpp"
-#include "homomorphic/codec_arithmetic.hpp"
 
 namespace homz {
 namespace {
@@ -23,11 +22,16 @@ bool suits(Scheme scheme, Algorithm asked, const Task& task) {
 // Why it does not suit; empty if it does.
 std::string_view objection_to(const CodecChoice& choice, Scheme scheme, const Task& task) {
   if (choice.codec == nullptr) return {};
-  if (task.on_device && !choice.codec->on_device()) return "it does not run on GPUs";
-  if (!is_homomorphic(scheme)) return {};
-  const CodecArithmetic* const arithmetic = find_arithmetic(choice.codec->info().id);
-  if (arithmetic == nullptr) return "it has no arithmetic, which the scheme needs";
-  if (task.on_device && !arithmetic->on_device()) return "its arithmetic does not run on GPUs";
+  switch (lack_of(*choice.codec, scheme, task)) {
+    case Lack::nothing:
+      return {};
+    case Lack::gpu_coder:
+      return "it does not run on GPUs";
+    case Lack::arithmetic:
+      return "it has no arithmetic, which the scheme needs";
+    case Lack::gpu_arithmetic:
+      return "its arithmetic does not run on GPUs";
+  }
   return {};
 }
 

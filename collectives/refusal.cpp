@@ -73,13 +73,16 @@ Objection objection_to(Algorithm algorithm, const Task& task) {
 
 Objection objection_to(const CodecChoice& choice, Scheme scheme, const Task& task) {
   if (choice.codec == nullptr) return {"no codec of the profile does it", "give one, such as homcomp"};
-  const CodecArithmetic* const arithmetic = find_arithmetic(choice.codec->info().id);
-  if (is_homomorphic(scheme) && arithmetic == nullptr)
-    return {"the codec has no arithmetic", "take homcomp or scheme ccoll"};
-  if (task.on_device && !choice.codec->on_device())
-    return {"the codec does not run on GPUs", "take another one"};
-  if (task.on_device && is_homomorphic(scheme) && !arithmetic->on_device())
-    return {"the codec's arithmetic does not run on GPUs", "take homcomp or scheme ccoll"};
+  switch (lack_of(*choice.codec, scheme, task)) {
+    case Lack::nothing:
+      return {};
+    case Lack::gpu_coder:
+      return {"the codec does not run on GPUs", "take another one"};
+    case Lack::arithmetic:
+      return {"the codec has no arithmetic", "take homcomp or scheme ccoll"};
+    case Lack::gpu_arithmetic:
+      return {"the codec's arithmetic does not run on GPUs", "take homcomp or scheme ccoll"};
+  }
   return {};
 }
 
@@ -97,6 +100,14 @@ std::string what_there_is(const Task& task) {
 }
 
 }  // namespace
+
+Lack lack_of(const Codec& codec, Scheme scheme, const Task& task) {
+  if (task.on_device && !codec.on_device()) return Lack::gpu_coder;
+  if (!is_homomorphic(scheme)) return Lack::nothing;
+  const CodecArithmetic* const arithmetic = find_arithmetic(codec.info().id);
+  if (arithmetic == nullptr) return Lack::arithmetic;
+  return task.on_device && !arithmetic->on_device() ? Lack::gpu_arithmetic : Lack::nothing;
+}
 
 Objection objection_to(Algorithm algorithm, Scheme scheme, const Task& task) {
   if (algorithm == Algorithm::native && compresses(scheme)) return native_compresses_nothing(scheme, task);

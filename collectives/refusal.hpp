@@ -15,6 +15,10 @@ struct Objection {
 // To an algorithm and a scheme, either of which may be automatic; none where can_run() says yes.
 Objection objection_to(Algorithm algorithm, Scheme scheme, const Task& task);
 
+// What a codec lacks for a scheme.
+enum class Lack : std::uint8_t { nothing, gpu_coder, arithmetic, gpu_arithmetic };
+Lack lack_of(const Codec& codec, Scheme scheme, const Task& task);
+
 // Of options that leave no candidate.
 Status refusal(const Task& task, const CollectiveOptions& options);
 

@@ -57,7 +57,7 @@ Result<Coder> Coder::make(const Coding& coding, BlockPool& pool) {
 }
 
 Result<BlockPtr> Coder::raw_block(ConstBytes values) {
-  BlockPtr raw = block();
+  BlockPtr raw = pool_->take(capacity_);
   raw->frame.content = Content::raw;
   raw->frame.payload_bytes = static_cast<std::uint32_t>(values.size());
   copy_values(values, raw->room());
@@ -70,7 +70,7 @@ Result<BlockPtr> Coder::encode(ConstBytes values, Values) {
   const double ranks = summed_in(values);
   const std::uint64_t bytes = payload_bytes(values.size(), coding_.dtype, coding_.share, ranks);
   if (bytes >= values.size() && !coding_.combines) return raw_block(values);
-  return coded(block(), bytes, ranks);
+  return coded(pool_->take(capacity_), bytes, ranks);
 }
 
 Status Coder::decode(const BlockPtr& block, Bytes values) {
@@ -103,7 +103,7 @@ Result<BlockPtr> Coder::sum(std::span<const BlockPtr> blocks, std::uint64_t byte
   for (const BlockPtr& each : blocks) ranks += summed_in(each->payload());
   const auto sums = static_cast<double>(blocks.size() - 1);
   times_->combine += charge(&CodecProfile::combine, bytes, blocks.size() > 2 ? kOnePass * sums : sums);
-  return coded(block(), payload_bytes(bytes, coding_.dtype, coding_.share, ranks), ranks);
+  return coded(pool_->take(capacity_), payload_bytes(bytes, coding_.dtype, coding_.share, ranks), ranks);
 }
 
 // The lesser or the greater of two is found by decoding both and encoding one.
@@ -111,7 +111,7 @@ Result<BlockPtr> Coder::extremum(Extremum, const BlockPtr& a, const BlockPtr& b,
   if (bytes == 0) return raw_block({});
   times_->combine += charge(&CodecProfile::decode, bytes, 2) + charge(&CodecProfile::encode, bytes);
   const double ranks = std::max(summed_in(a->payload()), summed_in(b->payload()));
-  return coded(block(), payload_bytes(bytes, coding_.dtype, coding_.share, ranks), ranks);
+  return coded(pool_->take(capacity_), payload_bytes(bytes, coding_.dtype, coding_.share, ranks), ranks);
 }
 
 Result<BlockPtr> Coder::accumulate(const BlockPtr& block, ConstBytes values, Bytes decoded) {
@@ -119,7 +119,8 @@ Result<BlockPtr> Coder::accumulate(const BlockPtr& block, ConstBytes values, Byt
   times_->combine += charge(&CodecProfile::accumulate, values.size());
   if (!decoded.empty()) times_->decode += charge(&CodecProfile::decode, values.size());
   const double ranks = summed_in(block->payload()) + 1;
-  return coded(this->block(), payload_bytes(values.size(), coding_.dtype, coding_.share, ranks), ranks);
+  return coded(pool_->take(capacity_), payload_bytes(values.size(), coding_.dtype, coding_.share, ranks),
+               ranks);
 }
 
 }  // namespace homz
