@@ -82,8 +82,21 @@ target_compile_options(homz_warnings INTERFACE
 if(HOMZ_SANITIZE)
   add_compile_options(
     "$<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${HOMZ_SANITIZE};-fno-omit-frame-pointer;-fno-sanitize-recover=all>")
+  # Address finds null pointers, too. These two take a quarter of the time of compiling.
+  add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fno-sanitize=null,vptr>)
   add_link_options(-fsanitize=${HOMZ_SANITIZE})
 endif()
+
+# homz_precompile(target <a.hpp> ...): the headers of others that most of its sources include; not such that hold code,
+# which each source would compile. For sanitizers only, under which compiling takes three times as long: elsewhere each
+# file is to include what it needs.
+function(homz_precompile target)
+  get_target_property(sources ${target} SOURCES)
+  list(LENGTH sources count)
+  if(HOMZ_SANITIZE AND count GREATER 2)
+    target_precompile_headers(${target} PRIVATE <algorithm> <memory> <optional> <string> <vector> ${ARGN})
+  endif()
+endfunction()
 
 # homz_add_library(core SOURCES a.cpp ... LINK x ...): target homz_core, alias and export homz::core.
 function(homz_add_library name)
@@ -97,4 +110,5 @@ function(homz_add_library name)
   target_link_libraries(homz_${name}
     PUBLIC ${ARG_LINK}
     PRIVATE $<BUILD_INTERFACE:homz_deterministic_fp> $<BUILD_INTERFACE:homz_warnings> ${ARG_PRIVATE_LINK})
+  homz_precompile(homz_${name} <fmt/format.h>)
 endfunction()

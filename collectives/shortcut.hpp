@@ -19,21 +19,19 @@ class Shortcuts {
   // A call that is done. One that would take other ways the next time is not noted.
   void note(Office& office, const Running& run);
   // Nothing: the call has to be launched.
-  std::optional<Status> repeat(Office& office, const Call& call, const CollectiveOptions& options) const;
+  std::optional<Status> repeat(Office& office, const Call& call, const CollectiveOptions& options);
   void clear() { *this = Shortcuts(); }
 
  private:
   struct Known {
-    Collective collective = Collective::allreduce;
-    ReduceOp op = ReduceOp::none;
-    Dtype dtype = Dtype::f32;
-    int root = 0;
-    std::uint64_t in_bytes = 0, out_bytes = 0;
-    CollectiveOptions options;  // without report and stream
+    Call call;  // the last one of its kind; its arguments are good
     CallSignature signature;
     CallReport report;
   };
-  const Known* find(const Call& call, const CollectiveOptions& options) const;
+  // With these options, whose report and stream make no difference to the way that a call takes.
+  Known* find(const Call& call, const CollectiveOptions& options);
+  // Whether a call like the known one may begin: then that has its buffers.
+  static bool admit(Office& office, const Call& call, Known& known);
 
   static constexpr std::size_t kMost = 16;
   std::vector<Known> known_;

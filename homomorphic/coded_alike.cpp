@@ -53,7 +53,7 @@ class Alignment {
     HOMZ_ASSIGN(const double step, arithmetic->step(first));
     HOMZ_ASSIGN(const CodecParams params, arithmetic->params_like(first));
     for (std::size_t i = 0; i < streams.size(); ++i) {
-      HOMZ_ASSIGN(const bool fits, does_fit(*arithmetic, first, leader, step, streams[i], i));
+      HOMZ_ASSIGN(const bool fits, does_fit(*arithmetic, first, leader, step, streams, i));
       if (fits) continue;
       // Stored values and constants are exact: only what they are encoded with now counts.
       const double own = streams[i].header.abs_error;
@@ -76,43 +76,47 @@ class Alignment {
   }
 
   Result<bool> does_fit(const CodecArithmetic& arithmetic, const OpenStream& first, std::size_t leader,
-                        double step, const OpenStream& stream, std::size_t number) const {
+                        double step, std::span<const OpenStream> all, std::size_t number) const {
+    const OpenStream& stream = all[number];
     if (!is_coded(stream)) return false;
     if (stream.header.codec == first.header.codec && arithmetic.alike(first, stream)) {
       HOMZ_ASSIGN(const double own, arithmetic.step(stream));
       if (own == step || mismatch_ == Mismatch::keep_steps) return true;
     }
     if (mismatch_ == Mismatch::requantise) return false;
-    return refusal(arithmetic, first, leader, stream, number);
+    return refusal(arithmetic, first, leader, all, number);
   }
 
-  // A codec's options that suit both: the first one's, with a step that is not more than twice a bound.
+  // A codec's options that suit all: the first one's, with a step that is not more than twice a bound.
   static Result<std::string> suitable(const CodecArithmetic& arithmetic, const OpenStream& first,
-                                      const OpenStream& stream) {
-    HOMZ_ASSIGN(const double step, arithmetic.step(first));
-    HOMZ_ASSIGN(const double own, arithmetic.step(stream));
+                                      std::span<const OpenStream> all) {
+    HOMZ_ASSIGN(double step, arithmetic.step(first));
+    for (const OpenStream& each : all) {
+      if (!is_coded(each) || each.header.codec != first.header.codec) continue;
+      HOMZ_ASSIGN(const double own, arithmetic.step(each));
+      step = std::min({step, own, 2 * each.header.abs_error});
+    }
     HOMZ_ASSIGN(const CodecParams params, arithmetic.params_like(first));
-    const double bound = std::min(first.header.abs_error, stream.header.abs_error);
-    HOMZ_ASSIGN(const CodecParams of_both, arithmetic.with_step(params, std::min({step, own, 2 * bound})));
-    return "-c " + to_string(CodecChoice{first.codec, of_both});
+    HOMZ_ASSIGN(const CodecParams of_all, arithmetic.with_step(params, step));
+    return "-c " + to_string(CodecChoice{first.codec, of_all});
   }
 
-  // What differs, and the options that make both fit.
+  // What differs, and the options that make all fit.
   Status refusal(const CodecArithmetic& arithmetic, const OpenStream& first, std::size_t leader,
-                 const OpenStream& stream, std::size_t number) const {
+                 std::span<const OpenStream> all, std::size_t number) const {
+    const OpenStream& stream = all[number];
     const auto refuse = [&](const std::string& difference, const std::string& remedy) {
       return Status(Code::invalid_argument,
-                    fmt::format("{}: compress both with {}, or let them be requantised (--requantise, "
+                    fmt::format("{}: compress {} with {}, or let them be requantised (--requantise, "
                                 "Mismatch::requantise)",
-                                difference, remedy));
+                                difference, all.size() == 2 ? "both" : "all", remedy));
     };
     if (stream.header.codec != first.header.codec)
       return refuse(fmt::format("operand {} and operand {} are of codecs {} and {}", leader + 1, number + 1,
                                 first.codec->info().name, stream.codec->info().name),
                     "one");
-    const OpenStream both[] = {first, stream};
-    HOMZ_TRY(verify(both, exec_));  // damage can look like another layout
-    HOMZ_ASSIGN(const std::string remedy, suitable(arithmetic, first, stream));
+    HOMZ_TRY(verify(all, exec_));  // damage can look like another layout
+    HOMZ_ASSIGN(const std::string remedy, suitable(arithmetic, first, all));
     if (arithmetic.alike(first, stream))
       return refuse(fmt::format("operand {} has steps of {} (bound {}), operand {} steps of {} (bound {})",
                                 leader + 1, *arithmetic.step(first), first.header.abs_error, number + 1,

@@ -2,6 +2,7 @@
 
 import math
 import os
+import re
 
 import harness
 from harness import FAILED, USAGE, Case
@@ -70,6 +71,17 @@ class Arithmetic(Case):
         self.homz("op", "add", "a.homz", "other.homz", "-o", "sum.homz", "--requantise")
         self.assertAlmostEqual(self.json("info", "sum.homz")["abs_bound"], 3e-3)
         self.homz("op", "dot", "a.homz", "other.homz")
+
+    def test_the_advice_suits_all(self):
+        for name, step in (("b", "0.0018"), ("c", "0.0016"), ("d", "0.0017")):
+            self.compress("b", name + ".homz", "--force", "-c", self.codec + "step=" + step)
+        streams = [name + ".homz" for name in "abcd"]
+        run = self.homz("op", "add", *streams, "-o", "sum.homz", expect=USAGE)
+        advice = re.search("compress all with -c ([^ ]+step=0[.]00(?:16|159)[0-9]*)[ ,]", run.errors)
+        self.assertIsNotNone(advice, run.errors)
+        for name in "abcd":
+            self.compress("b", name + ".homz", "--force", "-c", advice[1])
+        self.homz("op", "add", *streams, "-o", "sum.homz")
 
     def test_limit(self):
         run = self.homz("op", "add", "a.homz", "b.homz", "-o", "x", "--max-bytes", "11999", expect=FAILED)
