@@ -7,13 +7,26 @@
 #include <span>
 #include <string>
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
 namespace homz::simd {
+
+#if defined(__x86_64__)
+// Not every compiler's __builtin_cpu_supports knows it.
+inline bool machine_has_lzcnt() {
+  constexpr unsigned kExtended = 0x80000001, kLzcnt = 1u << 5;
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  return __get_cpuid(kExtended, &a, &b, &c, &d) != 0 && (c & kLzcnt) != 0;
+}
+#endif
 
 inline bool machine_has_avx2() {
 #if defined(__x86_64__)
   // lzcnt, too: where it is missing it executes as another instruction
   return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("bmi") &&
-         __builtin_cpu_supports("lzcnt") && __builtin_cpu_supports("popcnt");
+         __builtin_cpu_supports("popcnt") && machine_has_lzcnt();
 #else
   return false;
 #endif
