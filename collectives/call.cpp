@@ -218,7 +218,8 @@ std::uint32_t digest_of(const Call& call) {
   const CollectiveOptions& options = call.options;
   const bool shares_counts = call.collective != Collective::alltoall;  // else they are known in pairs only
   const std::string codec = options.codec.codec == nullptr ? std::string() : to_string(options.codec);
-  return digest_of({bits_of(options.sigmas), static_cast<std::uint64_t>(options.algorithm),
+  const auto kind = std::uint64_t{call.may_block} << 1 | std::uint64_t{call.only_chooses};
+  return digest_of({kind, bits_of(options.sigmas), static_cast<std::uint64_t>(options.algorithm),
                     static_cast<std::uint64_t>(options.scheme), text_digest(codec), options.piece_values,
                     options.audit_every, options.threads, options.trusts_ranks,
                     static_cast<std::uint64_t>(options.space),

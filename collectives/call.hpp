@@ -22,7 +22,8 @@ struct Call {
   // The caller's. Values of each rank; empty: the same for all. Of alltoall: what comes from each, and what
   // goes to each.
   std::span<const std::uint64_t> counts = {}, send_counts = {};
-  bool may_block = true;  // else the transport's own collectives are no choice
+  bool may_block = true;      // else the transport's own collectives are no choice
+  bool only_chooses = false;  // moves nothing
   CollectiveOptions options = {};
   std::optional<Decision> fixed = {};       // of a plan
   std::shared_ptr<bool> is_under_way = {};  // of a plan: whether a call of it is

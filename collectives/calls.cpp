@@ -27,6 +27,17 @@ void Calls::advance() {
   std::erase_if(all_, [](const Watched* each) { return each->operation_ == nullptr; });
 }
 
+Calls::~Calls() {
+  if (!all_.empty() && wire_.transport().poll().ok())
+    static_cast<void>(no_throw([&] {
+      return wire_.fail(
+          all_.front()->call_,
+          Status(Code::invalid_argument,
+                 fmt::format("rank {} ends its communicator before a call is done", wire_.rank())));
+    }));
+  drop("the communicator of the call is no more");
+}
+
 bool Calls::any_before(std::uint32_t call) const {
   return std::ranges::any_of(all_,
                              [&](const Watched* each) { return each->operation_ && each->call_ < call; });

@@ -224,10 +224,10 @@ Result<BlockPtr> Coder::encode(ConstBytes values, Values owner) {
   if (values.empty()) return raw_block(values);
   HOMZ_ASSIGN(const ConstBytes coded, pad(values));
   const Encoding how = encoding(coded.size());
-  HOMZ_ASSIGN(const std::uint64_t zeros,
-              zeros_of([&] { return coding_.choice.codec->footprint(how, exec()); }));
-  return make_payload({.values = values, .owner = std::move(owner)}, &Times::encode, zeros,
-                      [&](Bytes payload, Combined* report) {
+  HOMZ_ASSIGN(const Footprint needs, coding_.choice.codec->footprint(how, exec()));
+  return make_payload({.values = values, .owner = std::move(owner)}, &Times::encode, needs.encode_zeros,
+                      [&](Bytes room, Combined* report) {
+                        const Bytes payload = room.first(std::min(room.size(), needs.max_payload));
                         return coding_.choice.codec->encode(how, coded, payload, scratch_.bytes,
                                                             &report->encoded, exec());
                       });

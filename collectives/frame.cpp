@@ -64,8 +64,9 @@ Status disagreement(const CallSignature& own, int rank, const CallSignature& oth
     theirs += fmt::format(" as call {}", other.sequence);
   } else if (mine == theirs && own.plan != other.plan) {
     theirs +=
-        " with other options (algorithm, scheme, codec, sigmas, piece_values, audit_every, threads, "
-        "trusts_ranks, space), other HOMZ_ALGORITHM, HOMZ_SCHEME or HOMZ_CODEC in the environment, or other "
+        " in another way (blocking, started, or planned), with other options (algorithm, scheme, codec, "
+        "sigmas, piece_values, audit_every, threads, trusts_ranks, space), other HOMZ_ALGORITHM, HOMZ_SCHEME "
+        "or HOMZ_CODEC in the environment, or other "
         "counts";
   } else if (mine == theirs) {
     theirs += " after other calls: an earlier one was not the same";

@@ -307,6 +307,7 @@ Result<Profile> share_profile(Wire& wire, const Profile& own, double timeout_sec
 }
 
 Result<std::unique_ptr<Operation>> launch_choice(Office& office, Call call, Decision* decision) {
+  call.only_chooses = true;
   auto launched = std::make_unique<Launched>(office, decision);
   HOMZ_TRY(launched->begin(std::move(call)));
   return std::unique_ptr<Operation>(std::move(launched));

@@ -76,10 +76,14 @@ Status wrong(const std::string& key, const std::string& need) {
 }
 
 using Keys = std::initializer_list<std::string_view>;
-const Keys kAbilities = {
-    "inside",       "between",         "reduce_seconds_per_byte", "copy_seconds_per_byte",
-    "call_seconds", "message_seconds", "long_message_seconds",    "codecs",
-    "natives"};
+// Profiles may be read before objects of this file are made.
+const Keys& keys_of_abilities() {
+  static const Keys keys = {
+      "inside",       "between",         "reduce_seconds_per_byte", "copy_seconds_per_byte",
+      "call_seconds", "message_seconds", "long_message_seconds",    "codecs",
+      "natives"};
+  return keys;
+}
 
 // An object of the text, by its path in it, that has just the keys that are taken from it.
 class Reader {
@@ -225,7 +229,7 @@ Status read(const Reader& reader, Abilities& able) {
 
 // Profiles of machines without GPUs do not tell of them.
 Result<Profile> profile_of(const Json& json) {
-  HOMZ_ASSIGN(const Reader reader, Reader::of(json, "", kAbilities, {"format", "machine", "gpu"}));
+  HOMZ_ASSIGN(const Reader reader, Reader::of(json, "", keys_of_abilities(), {"format", "machine", "gpu"}));
   HOMZ_TRY(reader.integer("format", kFormat, kFormat).status());
   Profile profile;
   HOMZ_ASSIGN(profile.machine, reader.text("machine"));
@@ -233,7 +237,7 @@ Result<Profile> profile_of(const Json& json) {
   profile.gpu = Profile::unmeasured().gpu;
   if (!reader.has("gpu")) return profile;
   HOMZ_ASSIGN(const Json* const gpu, reader.find("gpu"));
-  HOMZ_ASSIGN(const Reader of_gpu, Reader::of(*gpu, "gpu", kAbilities));
+  HOMZ_ASSIGN(const Reader of_gpu, Reader::of(*gpu, "gpu", keys_of_abilities()));
   profile.gpu = Abilities{};
   HOMZ_TRY(read(of_gpu, profile.gpu));
   return profile;

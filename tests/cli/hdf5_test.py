@@ -128,6 +128,52 @@ class Hdf5(Case):
         run = self.homz("compress", "in.h5", "x.h5", "--abs", "0.1", "-q", "--exclude", "/nope", warning="'/nope'")
         self.assertEqual(run.text, "")
 
+    def test_coordinates_by_any_link(self):
+        line = numpy.cumsum(numpy.ones(5000, dtype="f4"))
+        with h5py.File(self.path("in.h5"), "w") as file:
+            for name in ("aaa", "bbb", "ccc"):
+                file[name] = line
+            file["lat"] = file["aaa"]
+            file["qq"] = h5py.SoftLink("/bbb")
+            file["nowhere"] = h5py.SoftLink("/missing")
+            file["v"] = self.field
+            file["v"].attrs["coordinates"] = "qq nowhere"
+        report = self.compress("--rel", "1e-3")
+        self.assertEqual({n for n, d in report.items() if d["compressed"]}, {"/ccc", "/v"})
+        self.assertIn("/lat", report["/aaa"]["reason"])
+        self.assertTrue(self.compress("--rel", "1e-3", "--dataset", "/lat")["/aaa"]["compressed"])
+
+    def test_verify_tells_of_all(self):
+        with h5py.File(self.path("in.h5"), "w") as file:
+            file["x"] = self.field
+            layout = h5py.VirtualLayout(self.field.shape, "f4")
+            layout[:] = h5py.VirtualSource(".", "x", shape=self.field.shape)
+            file.create_virtual_dataset("virtual", layout)
+        self.compress("--rel", "1e-3")
+        verdicts = self.verdicts("in.h5", "out.h5")
+        self.assertIsNone(verdicts["/virtual"]["equal"])
+        self.assertIn("other datasets", verdicts["/virtual"]["not_compared"])
+        os.mkdir(self.path("part"))
+        with h5py.File(self.path("part/in.h5"), "w") as file:
+            file["x"] = self.field
+            file.create_dataset("elsewhere", (100,), "f4", external=[("missing.raw", 0, 400)])
+        self.homz("compress", "part/in.h5", "out.h5", "--rel", "1e-3", "--force", "-q")
+        run = self.homz("verify", "part/in.h5", "out.h5", expect=FAILED)
+        self.assertRegex(run.text, "/x .* kept")
+        self.assertRegex(run.text, "/elsewhere .* UNREADABLE")
+        self.assertIn("external raw data file", run.errors)
+
+    def test_undeclared_fill_is_no_range(self):
+        field = self.field.copy()
+        field[0, :5] = 9.96921e36
+        with h5py.File(self.path("in.h5"), "w") as file:
+            file["x"] = field
+        self.homz("compress", "in.h5", "out.h5", "--rel", "1e-3", "--force", "-q", warning="netCDF's default fill value")
+        self.homz("decompress", "out.h5", "plain.h5", "-q")
+        verdict = self.verdicts("in.h5", "plain.h5", "--rel", "1e-3")["/x"]
+        self.assertEqual(verdict["fill"], 250)
+        self.assertLess(verdict["bound"], 0.04)
+
     def test_fill_of_restored_file(self):
         with h5py.File(self.path("in.h5"), "w") as file:
             file["masked"] = self.masked

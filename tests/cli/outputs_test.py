@@ -40,7 +40,7 @@ class Outputs(Case):
         self.fail("no temporary file appeared")
 
     def test_ended_by_a_signal(self):  # C3
-        for ending in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        for ending in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGXCPU):
             with self.subTest(ending=ending):
                 self.write_bytes("out", b"precious")
                 run, temporary = self.start_slow("--force")

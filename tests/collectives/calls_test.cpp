@@ -182,6 +182,24 @@ TEST(Ongoing, GivenUp) {
   });
 }
 
+TEST(Ongoing, OfACommunicatorThatEndsIsAnErrorOfAll) {
+  const Watchdog watchdog(100);
+  for (const Scheme scheme : {Scheme::plain, Scheme::hzccl})
+    on_ranks(3, [&](Communicator& communicator) {
+      Values<float> in(kCount, 1), out(kCount);
+      auto started = communicator.start_allreduce(bytes_of(std::as_const(in)), bytes_of(out), Dtype::f32,
+                                                  ReduceOp::sum, options_of(Algorithm::ring, scheme));
+      if (communicator.rank() == 1) {
+        ASSERT_TRUE(started.ok());
+        const Communicator ended = std::move(communicator);
+      } else {
+        const Status status = started.ok() ? started->wait() : started.status();
+        EXPECT_NE(status.message().find("rank 1 ends its communicator"), std::string::npos)
+            << status.message();
+      }
+    });
+}
+
 class RenewedAway : public testing::TestWithParam<Algorithm> {};
 INSTANTIATE_TEST_SUITE_P(Ongoing, RenewedAway, testing::Values(Algorithm::ring, Algorithm::two_level));
 

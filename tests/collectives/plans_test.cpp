@@ -105,6 +105,31 @@ TEST(Plan, IsNotStartedWhileItIsUnderWay) {
   });
 }
 
+// Ranks that plan, that start a call and that make one do not wait for each other.
+TEST(Plan, IsAnotherCallThanThoseOfOtherRanks) {
+  const Watchdog watchdog(100);
+  for (const Scheme scheme : {Scheme::automatic, Scheme::plain, Scheme::homcomp_fused})
+    for (const int odd : {0, 1, 2})  // rank 0: a plan, a start, a call; the others: the next of these
+      on_ranks(3, [&](Communicator& communicator) {
+        Values<float> in = changing(communicator.rank(), 1), out(kCount);
+        const CollectiveOptions options = options_of(Algorithm::automatic, scheme);
+        const auto started = [](auto&& start) { return start.ok() ? start->wait() : start.status(); };
+        const int way = communicator.rank() == 0 ? odd : (odd + 1) % 3;
+        Status status;
+        if (way == 0) {
+          auto plan =
+              communicator.plan_allreduce(bytes_of(in), bytes_of(out), Dtype::f32, ReduceOp::sum, options);
+          status = plan.ok() ? started(plan->start()) : plan.status();
+        } else if (way == 1) {
+          status = started(
+              communicator.start_allreduce(bytes_of(in), bytes_of(out), Dtype::f32, ReduceOp::sum, options));
+        } else {
+          status = communicator.allreduce(bytes_of(in), bytes_of(out), Dtype::f32, ReduceOp::sum, options);
+        }
+        EXPECT_NE(status.message().find("ranks disagree"), std::string::npos) << status.message();
+      });
+}
+
 // Refused after an error of another call, and as before once all ranks have renewed.
 TEST(Plan, OutlivesAnErrorAndRenew) {
   const Watchdog watchdog(100);

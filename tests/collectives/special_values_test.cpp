@@ -4,6 +4,7 @@
 #include <cstring>
 #include <limits>
 
+#include "codecs/builtin.hpp"
 #include "tests/collectives/requests.hpp"
 
 namespace homz::test {
@@ -197,6 +198,25 @@ TEST(SpecialValues, IncompressibleData) {
             const double frames = 64.0 * (raw / 1024 + 64);  // of pieces of 256 values
             EXPECT_LE(static_cast<double>(report.sent_bytes), 1.03 * raw + frames);
           });
+}
+
+// Whatever room there is for longer pieces.
+TEST(Pieces, ThatACodecMakesLongerTravelAsTheyAre) {
+  for (const char* codec : {"zstd", "identity", "cuszp", "homcomp"})
+    for (const std::uint64_t count : {1, 2, 3, 4, 8, 9, 33, 8193}) {
+      std::vector<Values<float>> inputs;
+      for (int r = 0; r < 3; ++r) inputs.push_back(rank_data<float>(r, count));
+      auto results = inputs;
+      on_ranks(3, [&](Communicator& communicator) {
+        CollectiveOptions options = options_of(Algorithm::ring, Scheme::ccoll);
+        options.codec = *registry().choose(codec);
+        Values<float>& own = results[static_cast<std::size_t>(communicator.rank())];
+        const Status status = communicator.allreduce(bytes_of(std::as_const(own)), bytes_of(own), Dtype::f32,
+                                                     ReduceOp::sum, options);
+        ASSERT_TRUE(status.ok()) << codec << ", " << count << ": " << status.message();
+      });
+      expect_within(results[0], exact(inputs, ReduceOp::sum), kBound);
+    }
 }
 
 }  // namespace

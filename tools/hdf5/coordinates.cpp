@@ -38,38 +38,57 @@ std::string name(const std::string& path) {
   return path.substr(path.rfind('/') + 1);
 }
 
+// The dataset that a soft link leads to, or nullptr.
+const Object* target_of(hid_t file, const Tree& tree, const std::string& path) {
+  const auto target = own(H5Oopen(file, path.c_str(), H5P_DEFAULT), "open the link's target");
+  if (!target.ok()) return nullptr;
+  const auto address = address_of(*target);
+  const Object* const object = address.ok() ? tree.at(*address) : nullptr;
+  return object != nullptr && object->kind == Object::Kind::dataset ? object : nullptr;
+}
+
 }  // namespace
 
 Result<Coordinates> Coordinates::find(hid_t file, const Tree& tree) {
   Coordinates coordinates;
-  for (const Object& object : tree.objects())
-    if (object.kind == Object::Kind::dataset) coordinates.datasets_.insert(object.path);
-  for (const std::string& path : coordinates.datasets_) {
-    const auto dataset = own(H5Dopen2(file, path.c_str(), H5P_DEFAULT), "open the dataset");
-    if (!dataset.ok()) return dataset.status().within(fmt::format("dataset '{}'", path));
+  for (const Link& link : tree.links()) {
+    const std::string path = tree.path(link);
+    if (link.type == H5L_TYPE_HARD && tree.objects()[link.target].kind == Object::Kind::dataset)
+      coordinates.add_path(path, tree.objects()[link.target].path);
+    else if (link.type == H5L_TYPE_SOFT)
+      if (const Object* const target = target_of(file, tree, path)) coordinates.add_path(path, target->path);
+  }
+  for (const auto& [object, paths] : coordinates.paths_of_) {
+    const auto dataset = own(H5Dopen2(file, object.c_str(), H5P_DEFAULT), "open the dataset");
+    if (!dataset.ok()) return dataset.status().within(fmt::format("dataset '{}'", object));
     for (const char* attribute : kNamingAttributes)
-      if (const auto text = text_attribute(*dataset, attribute)) coordinates.add_names(path, *text);
+      if (const auto text = text_attribute(*dataset, attribute)) coordinates.add_names(object, *text);
   }
   return coordinates;
 }
 
+void Coordinates::add_path(const std::string& path, const std::string& object) {
+  objects_.emplace(path, object);
+  paths_of_[object].push_back(path);
+}
+
 // Names are looked up in the group of the dataset, then in those around it.
 void Coordinates::add_names(const std::string& owner, const std::string& text) {
+  const auto add = [&](const std::string& path) {
+    const auto found = objects_.find(path);
+    if (found == objects_.end()) return false;
+    if (found->second != owner) named_.insert(found->second);
+    return true;
+  };
   std::istringstream words(text);
   for (std::string word; words >> word;) {
     if (word.back() == ':') continue;  // a term of formula_terms, not a name
     if (word.front() == '/') {
-      if (datasets_.count(word) != 0 && word != owner) named_.insert(word);
+      add(word);
       continue;
     }
-    for (std::string group = parent(owner);; group = parent(group)) {
-      const std::string path = group + "/" + word;
-      if (datasets_.count(path) != 0) {
-        if (path != owner) named_.insert(path);
-        break;
-      }
-      if (group.empty()) break;
-    }
+    for (std::string group = parent(owner); !add(group + "/" + word) && !group.empty();)
+      group = parent(group);
   }
 }
 
@@ -82,9 +101,12 @@ std::string Coordinates::role(const Dataset& dataset) const {
     if (contains(kAngleUnits, unit) || unit.find(" since ") != std::string::npos)
       return fmt::format("units '{}'", *units);
   }
-  const std::string own_name = lower_case(name(dataset.path));
-  if (contains(kNames, own_name) || own_name.ends_with("_bnds") || own_name.ends_with("_bounds"))
-    return "by its name";
+  const auto paths = paths_of_.find(dataset.path);
+  for (const std::string& path : paths != paths_of_.end() ? paths->second : std::vector{dataset.path}) {
+    const std::string own_name = lower_case(name(path));
+    if (contains(kNames, own_name) || own_name.ends_with("_bnds") || own_name.ends_with("_bounds"))
+      return path == dataset.path ? "by its name" : fmt::format("by its name {}", path);
+  }
   return "";
 }
 

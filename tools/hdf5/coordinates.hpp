@@ -4,8 +4,11 @@
 
 #include <hdf5.h>
 
+#include <map>
 #include <string>
+#include <unordered_map>
 #include <unordered_set>
+#include <vector>
 
 #include "core/status.hpp"
 #include "tools/hdf5/dataset.hpp"
@@ -15,17 +18,19 @@ namespace homz::hdf5 {
 
 class Coordinates {
  public:
-  // Looks through all datasets for attributes that name others.
+  // Looks through all datasets for attributes that name others, by any of their paths.
   static Result<Coordinates> find(hid_t file, const Tree& tree);
 
   // What makes the dataset a coordinate, for the report; empty if it is none.
   std::string role(const Dataset& dataset) const;
 
  private:
+  void add_path(const std::string& path, const std::string& object);
   void add_names(const std::string& owner, const std::string& text);
 
-  std::unordered_set<std::string> datasets_;  // paths
-  std::unordered_set<std::string> named_;     // by another's attribute
+  std::unordered_map<std::string, std::string> objects_;  // by path, that of a soft link, too: the object's
+  std::map<std::string, std::vector<std::string>> paths_of_;  // objects
+  std::unordered_set<std::string> named_;                     // objects, by another's attribute
 };
 
 }  // namespace homz::hdf5

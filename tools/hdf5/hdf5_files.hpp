@@ -58,8 +58,10 @@ struct DecompressOptions {
 
 struct DatasetReport {
   std::string path;
-  std::string type;  // "f32", "f64 big-endian", "i16", "string", "compound", ...
+  std::vector<std::string> other_paths;  // by further hard links
+  std::string type;                      // "f32", "f64 big-endian", "i16", "string", "compound", ...
   std::vector<std::uint64_t> shape;
+  bool is_virtual = false;  // its values are in other datasets
   bool compressed = false;
   std::string reason;  // why it was left as it was; empty if compressed
   std::string codec;   // with its options
@@ -97,6 +99,9 @@ struct Values {
   std::optional<std::uint64_t> fill_bits;
   Buffer data;
 };
+
+// netCDF's default fill value, if it is among the values: what compress_file() takes where none is declared.
+std::optional<std::uint64_t> default_fill_in(const Values& values);
 
 // Reads datasets of an HDF5 file one by one, our compressed ones included.
 class Reader {

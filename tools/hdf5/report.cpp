@@ -35,6 +35,7 @@ Result<DatasetReport> describe(const Dataset& dataset) {
   DatasetReport report;
   report.path = dataset.path;
   report.type = type_text(dataset.type);
+  report.is_virtual = dataset.layout == H5D_VIRTUAL;
   report.shape.assign(dataset.extents.begin(), dataset.extents.end());
   report.original_bytes = dataset.values() * dataset.value_bytes();
   report.stored_bytes = H5Dget_storage_size(dataset.id);
@@ -64,6 +65,13 @@ Result<std::vector<DatasetReport>> describe_all(hid_t file, const Tree& tree) {
     auto report = described();
     if (!report.ok()) return report.status().within(fmt::format("dataset '{}'", object.path));
     reports.push_back(std::move(*report));
+  }
+  for (const Link& link : tree.links()) {
+    if (link.type != H5L_TYPE_HARD || link.first) continue;
+    const std::string& path = tree.objects()[link.target].path;
+    const auto of_object =
+        std::find_if(reports.begin(), reports.end(), [&](const auto& r) { return r.path == path; });
+    if (of_object != reports.end()) of_object->other_paths.push_back(tree.path(link));
   }
   sort_by_path(&reports);
   return reports;

@@ -118,6 +118,11 @@ Result<CodecChoice> choose_codec(const std::string& text) {
 }
 
 Status require_name(std::string_view what, const std::string& path) {
+  if (path == "-")
+    return usage_error(
+        fmt::format("the {} is '-': homz works on files, not on pipes; name a file (./- for one "
+                    "of that name)",
+                    what));
   return path.empty() ? usage_error(fmt::format("the {}'s file name is empty; name a file", what)) : Status();
 }
 

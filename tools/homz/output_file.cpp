@@ -23,7 +23,8 @@
 namespace homz::cli {
 namespace {
 
-constexpr std::array kEndingSignals = {SIGINT, SIGTERM, SIGHUP};
+constexpr std::array kEndingSignals = {SIGINT,  SIGTERM, SIGHUP,  SIGQUIT,
+                                       SIGUSR1, SIGUSR2, SIGALRM, SIGXCPU};  // batch systems send some
 
 // The one temporary file that a signal must remove. The handler may run at any time and on any thread, so it
 // reads only this text, which is complete while the flag is set.

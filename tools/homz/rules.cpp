@@ -40,8 +40,12 @@ Result<hdf5::DatasetRule> parse_rule(const std::string& text) {
 }
 
 const std::string* first_match(const std::string& glob, const hdf5::FileReport& file) {
-  for (const hdf5::DatasetReport& dataset : file.datasets)
-    if (::fnmatch(glob.c_str(), dataset.path.c_str(), 0) == 0) return &dataset.path;
+  const auto matches = [&](const std::string& path) { return ::fnmatch(glob.c_str(), path.c_str(), 0) == 0; };
+  for (const hdf5::DatasetReport& dataset : file.datasets) {
+    if (matches(dataset.path)) return &dataset.path;
+    for (const std::string& path : dataset.other_paths)
+      if (matches(path)) return &path;
+  }
   return nullptr;
 }
 

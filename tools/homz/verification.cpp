@@ -78,6 +78,8 @@ bool untested(const Verdict& v) {
 }
 
 std::string verdict_text(const Verdict& v) {
+  if (!v.readable.ok()) return "UNREADABLE";
+  if (!v.not_compared.empty()) return "not compared";
   if (!v.ok) return v.compared ? "VIOLATED" : "DIFFERS";
   if (!v.compared) return "equal";
   if (v.identical && untested(v)) return "equal";
@@ -150,7 +152,10 @@ std::string table_text(const std::vector<Verdict>& verdicts) {
     const auto figure = [&](const std::optional<double>& value) {
       return !v.compared || s.values == 0 ? "-" : value ? fmt::format("{:.4g}", *value) : "undefined";
     };
-    table.add({printable(v.name), v.compared ? tested_text(v, digits_for(v)) : "equality",
+    table.add({printable(v.name),
+               v.compared               ? tested_text(v, digits_for(v))
+               : v.not_compared.empty() ? "equality"
+                                        : "none",
                !v.compared || s.values == 0 ? "-" : digits_for(v)(s.max_abs_error),
                figure(s.max_error_over_range()), figure(s.rmse()), figure(s.nrmse()), figure(s.psnr()),
                figure(s.snr()), !v.compared || s.values == 0 ? "-" : optional_text(s.pearson()),
@@ -201,7 +206,8 @@ Json json_of(const Verdict& v) {
   Json json = {
       {"name", v.name}, {"type", v.type}, {"shape", v.shape}, {"ok", v.ok}, {"compared", v.compared}};
   if (!v.compared) {
-    json["equal"] = v.ok;
+    json["equal"] = v.not_compared.empty() && v.readable.ok() ? Json(v.ok) : Json(nullptr);
+    if (!v.not_compared.empty()) json["not_compared"] = v.not_compared;
     if (!v.ok) json["difference"] = v.difference;
     return json;
   }

@@ -8,6 +8,7 @@
 
 #include "core/error_bound.hpp"
 #include "core/metrics.hpp"
+#include "core/status.hpp"
 #include "tools/homz/json_output.hpp"
 
 namespace homz::cli {
@@ -26,6 +27,8 @@ struct Verdict {
   std::string
       difference;  // where values cannot be or need not be compared: what is not the same; empty if all is
 
+  std::string not_compared;  // why nothing was
+  Status readable;           // else the values of one file cannot be had
   std::vector<std::string> warnings;
 
   bool compared = false;   // floating-point values: what follows has a meaning

@@ -124,8 +124,8 @@ class Hdf5Verification {
     for (const DatasetReport& d : a_.datasets()) total += d.original_bytes;
     progress.begin("comparing", total);
     for (const DatasetReport& d : a_.datasets()) {
-      HOMZ_ASSIGN(Verdict verdict, compare_dataset(d));
-      verdicts.push_back(std::move(verdict));
+      Result<Verdict> verdict = compare_dataset(d);
+      verdicts.push_back(verdict.ok() ? std::move(*verdict) : unreadable(d, verdict.status()));
       progress.update(done += d.original_bytes);
     }
     for (const DatasetReport& d : b_.datasets())
@@ -154,13 +154,35 @@ class Hdf5Verification {
     return verdict;
   }
 
+  // The others are told all the same.
+  static Verdict unreadable(const DatasetReport& d, Status why) {
+    Verdict verdict = differing(d, why.message());
+    verdict.readable = std::move(why);
+    return verdict;
+  }
+
   Result<Verdict> compare_dataset(const DatasetReport& a) const {
     const DatasetReport* b = find(b_, a.path);
     if (b == nullptr) return differing(a, "missing");
     if (a.type != b->type || a.shape != b->shape)
       return differing(a, fmt::format("the original is {} {}, this is {} {}", a.type, shape_text(a.shape),
                                       b->type, shape_text(b->shape)));
-    if (a_.is_float(a.path)) return compare_floats(a, *b);
+    if (a.is_virtual && b->is_virtual) {
+      Verdict verdict = named(a);
+      verdict.ok = true;
+      verdict.not_compared = "a virtual dataset: its values are in other datasets";
+      return verdict;
+    }
+    if (a_.is_float(a.path)) {
+      Result<Verdict> verdict = compare_floats(a, *b);
+      if (verdict.ok() || b->compressed) return verdict;
+      const Result<Verdict> as_stored = compare_elements(a);  // what no filter here reads
+      return as_stored.ok() ? as_stored : verdict;
+    }
+    return compare_elements(a);
+  }
+
+  Result<Verdict> compare_elements(const DatasetReport& a) const {
     const auto equal = hdf5::Reader::equal(a_, b_, a.path);
     if (!equal.ok()) return equal.status().within(printable(a.path));
     Verdict verdict = differing(a, *equal ? "" : "the elements are not the same");
@@ -175,8 +197,9 @@ class Hdf5Verification {
     Verdict verdict = named(a);
     verdict.original_bytes = original->field.bytes();
     if (b.compressed) verdict.compressed_bytes = b.stored_bytes;
-    const auto fill_bits =
-        fill_of(original->field.dtype, decoded->fill_bits ? decoded->fill_bits : original->fill_bits);
+    auto declared = decoded->fill_bits ? decoded->fill_bits : original->fill_bits;
+    if (!declared && !b.compressed) declared = hdf5::default_fill_in(*original);  // as compress does
+    const auto fill_bits = fill_of(original->field.dtype, declared);
     const Pair pair{original->field, original->data.bytes(), decoded->data.bytes()};
     HOMZ_TRY(judge(pair, promise_of(b, fill_bits), task_.threads, &verdict).within(printable(a.path)));
     return verdict;
@@ -243,6 +266,7 @@ Result<Exit> report(const Arguments& given, const Task& task, const InputFile& a
   } else {
     print(verdicts_text(verdicts));
   }
+  for (const Verdict& verdict : verdicts) HOMZ_TRY(verdict.readable);
   return ok ? kOk : kDiffers;
 }
 
