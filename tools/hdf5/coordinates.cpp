@@ -38,25 +38,25 @@ std::string name(const std::string& path) {
   return path.substr(path.rfind('/') + 1);
 }
 
-// The dataset that a soft link leads to, or nullptr.
-const Object* target_of(hid_t file, const Tree& tree, const std::string& path) {
-  const auto target = own(H5Oopen(file, path.c_str(), H5P_DEFAULT), "open the link's target");
-  if (!target.ok()) return nullptr;
-  const auto address = address_of(*target);
-  const Object* const object = address.ok() ? tree.at(*address) : nullptr;
-  return object != nullptr && object->kind == Object::Kind::dataset ? object : nullptr;
+// The path that a soft link leads to, in this file.
+std::string target_of(const Tree& tree, const Link& link) {
+  const std::string value(link.value.begin(), std::find(link.value.begin(), link.value.end(), '\0'));
+  if (value.starts_with('/')) return value;
+  const std::string& group = tree.objects()[link.parent].path;
+  return (group == "/" ? "" : group) + "/" + value;
 }
 
 }  // namespace
 
 Result<Coordinates> Coordinates::find(hid_t file, const Tree& tree) {
   Coordinates coordinates;
-  for (const Link& link : tree.links()) {
-    const std::string path = tree.path(link);
+  for (const Link& link : tree.links())
     if (link.type == H5L_TYPE_HARD && tree.objects()[link.target].kind == Object::Kind::dataset)
-      coordinates.add_path(path, tree.objects()[link.target].path);
-    else if (link.type == H5L_TYPE_SOFT)
-      if (const Object* const target = target_of(file, tree, path)) coordinates.add_path(path, target->path);
+      coordinates.add_path(tree.path(link), tree.objects()[link.target].path);
+  for (const Link& link : tree.links()) {
+    if (link.type != H5L_TYPE_SOFT || link.value.empty()) continue;
+    const auto target = coordinates.objects_.find(target_of(tree, link));
+    if (target != coordinates.objects_.end()) coordinates.add_path(tree.path(link), target->second);
   }
   for (const auto& [object, paths] : coordinates.paths_of_) {
     const auto dataset = own(H5Dopen2(file, object.c_str(), H5P_DEFAULT), "open the dataset");
@@ -67,7 +67,7 @@ Result<Coordinates> Coordinates::find(hid_t file, const Tree& tree) {
   return coordinates;
 }
 
-void Coordinates::add_path(const std::string& path, const std::string& object) {
+void Coordinates::add_path(const std::string& path, std::string object) {
   objects_.emplace(path, object);
   paths_of_[object].push_back(path);
 }

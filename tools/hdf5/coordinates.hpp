@@ -25,7 +25,7 @@ class Coordinates {
   std::string role(const Dataset& dataset) const;
 
  private:
-  void add_path(const std::string& path, const std::string& object);
+  void add_path(const std::string& path, std::string object);
   void add_names(const std::string& owner, const std::string& text);
 
   std::unordered_map<std::string, std::string> objects_;  // by path, that of a soft link, too: the object's
