@@ -247,7 +247,7 @@ std::string comparison(const Candidate& best, const Leaders& leaders, const Coll
     return exact == nullptr ? "nothing uncompressed is allowed"
                             : fmt::format("{} would take {}", name_of(*exact), time_text(exact->seconds));
   }
-  if (options.abs_error == 0) return "the bound is 0, so that values must be exact";
+  if (options.abs_error == 0) return kMustBeExact;
   if (leaders.compressed)
     return fmt::format("{} would take {}{}", name_of(*leaders.compressed),
                        time_text(leaders.compressed->seconds),

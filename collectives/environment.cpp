@@ -22,7 +22,7 @@ bool suits(Scheme scheme, Algorithm asked, const Task& task) {
 // Why it does not suit; empty if it does.
 std::string_view objection_to(const CodecChoice& choice, Scheme scheme, const Task& task) {
   if (choice.codec == nullptr) return {};
-  if (!task.lossy && !choice.codec->info().lossless) return "the bound is 0, so that values must be exact";
+  if (!task.lossy && !choice.codec->info().lossless) return kMustBeExact;
   switch (lack_of(*choice.codec, scheme, task)) {
     case Lack::nothing:
       return {};

@@ -27,8 +27,7 @@ Objection native_compresses_nothing(Scheme scheme, Task task) {
 Objection objection_to(Scheme scheme, const Task& task) {
   constexpr const char* kOthers = "take ccoll or cprp2p";
   if (scheme == Scheme::automatic || scheme == Scheme::plain) return {};
-  if (!task.lossy)
-    return {"the bound is 0, so that values must be exact", "give a bound or leave the scheme to the call"};
+  if (!task.lossy) return {kMustBeExact, "give a bound or leave the scheme to the call"};
   if (!is_homomorphic(scheme)) return {};
   const std::string_view name = to_string(scheme);
   if (!reduces(task.collective))

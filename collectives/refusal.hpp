@@ -7,6 +7,9 @@
 
 namespace homz {
 
+// To whatever compresses with a loss.
+inline constexpr const char* kMustBeExact = "the bound is 0, so that values must be exact";
+
 struct Objection {
   std::string why;     // empty: there is none
   std::string remedy;  // may be empty where there is a why

@@ -155,7 +155,7 @@ class ZstdCodec final : public Codec {
                              Encoded* encoded, Exec exec) {
     std::uint64_t end = space.offsets[0] = chunks.table_bytes();
     for (std::uint64_t c = 0; c < chunks.count; ++c) end = space.offsets[c + 1] += end;
-    encoded->bytes = end > chunks.bytes ? kIncompressible : end;  // whatever room there is
+    encoded->bytes = end > payload.size() ? kIncompressible : end;
     if (encoded->bytes == kIncompressible) return Status();
     const std::size_t bound = ZSTD_compressBound(kChunk);
     parallel_for(chunks.count, exec.threads, [&](std::uint64_t c) {

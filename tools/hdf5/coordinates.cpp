@@ -50,13 +50,16 @@ std::string target_of(const Tree& tree, const Link& link) {
 
 Result<Coordinates> Coordinates::find(hid_t file, const Tree& tree) {
   Coordinates coordinates;
-  for (const Link& link : tree.links())
-    if (link.type == H5L_TYPE_HARD && tree.objects()[link.target].kind == Object::Kind::dataset)
-      coordinates.add_path(tree.path(link), tree.objects()[link.target].path);
+  coordinates.paths_of_ = paths_of_datasets(tree);
+  for (const auto& [object, paths] : coordinates.paths_of_)
+    for (const std::string& path : paths) coordinates.objects_.emplace(path, object);
   for (const Link& link : tree.links()) {
     if (link.type != H5L_TYPE_SOFT || link.value.empty()) continue;
     const auto target = coordinates.objects_.find(target_of(tree, link));
-    if (target != coordinates.objects_.end()) coordinates.add_path(tree.path(link), target->second);
+    if (target == coordinates.objects_.end()) continue;
+    const std::string object = target->second, path = tree.path(link);
+    coordinates.objects_.emplace(path, object);
+    coordinates.paths_of_[object].push_back(path);
   }
   for (const auto& [object, paths] : coordinates.paths_of_) {
     const auto dataset = own(H5Dopen2(file, object.c_str(), H5P_DEFAULT), "open the dataset");
@@ -65,11 +68,6 @@ Result<Coordinates> Coordinates::find(hid_t file, const Tree& tree) {
       if (const auto text = text_attribute(*dataset, attribute)) coordinates.add_names(object, *text);
   }
   return coordinates;
-}
-
-void Coordinates::add_path(const std::string& path, std::string object) {
-  objects_.emplace(path, object);
-  paths_of_[object].push_back(path);
 }
 
 // Names are looked up in the group of the dataset, then in those around it.
@@ -101,8 +99,7 @@ std::string Coordinates::role(const Dataset& dataset) const {
     if (contains(kAngleUnits, unit) || unit.find(" since ") != std::string::npos)
       return fmt::format("units '{}'", *units);
   }
-  const auto paths = paths_of_.find(dataset.path);
-  for (const std::string& path : paths != paths_of_.end() ? paths->second : std::vector{dataset.path}) {
+  for (const std::string& path : paths_of_.at(dataset.path)) {
     const std::string own_name = lower_case(name(path));
     if (contains(kNames, own_name) || own_name.ends_with("_bnds") || own_name.ends_with("_bounds"))
       return path == dataset.path ? "by its name" : fmt::format("by its name {}", path);

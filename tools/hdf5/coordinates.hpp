@@ -4,11 +4,9 @@
 
 #include <hdf5.h>
 
-#include <map>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
-#include <vector>
 
 #include "core/status.hpp"
 #include "tools/hdf5/dataset.hpp"
@@ -25,12 +23,11 @@ class Coordinates {
   std::string role(const Dataset& dataset) const;
 
  private:
-  void add_path(const std::string& path, std::string object);
   void add_names(const std::string& owner, const std::string& text);
 
   std::unordered_map<std::string, std::string> objects_;  // by path, that of a soft link, too: the object's
-  std::map<std::string, std::vector<std::string>> paths_of_;  // objects
-  std::unordered_set<std::string> named_;                     // objects, by another's attribute
+  PathsOf paths_of_;                                      // these objects
+  std::unordered_set<std::string> named_;                 // objects, by another's attribute
 };
 
 }  // namespace homz::hdf5

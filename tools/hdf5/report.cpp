@@ -55,6 +55,7 @@ Result<DatasetReport> describe(const Dataset& dataset) {
 }
 
 Result<std::vector<DatasetReport>> describe_all(hid_t file, const Tree& tree) {
+  const PathsOf paths_of = paths_of_datasets(tree);
   std::vector<DatasetReport> reports;
   for (const Object& object : tree.objects()) {
     if (object.kind != Object::Kind::dataset) continue;
@@ -64,14 +65,9 @@ Result<std::vector<DatasetReport>> describe_all(hid_t file, const Tree& tree) {
     };
     auto report = described();
     if (!report.ok()) return report.status().within(fmt::format("dataset '{}'", object.path));
+    const std::vector<std::string>& paths = paths_of.at(object.path);
+    report->other_paths.assign(paths.begin() + 1, paths.end());
     reports.push_back(std::move(*report));
-  }
-  for (const Link& link : tree.links()) {
-    if (link.type != H5L_TYPE_HARD || link.first) continue;
-    const std::string& path = tree.objects()[link.target].path;
-    const auto of_object =
-        std::find_if(reports.begin(), reports.end(), [&](const auto& r) { return r.path == path; });
-    if (of_object != reports.end()) of_object->other_paths.push_back(tree.path(link));
   }
   sort_by_path(&reports);
   return reports;

@@ -4,7 +4,6 @@
 #include <fnmatch.h>
 
 #include <algorithm>
-#include <map>
 
 #include "codecs/builtin.hpp"
 #include "core/stream.hpp"
@@ -21,17 +20,6 @@ bool matches(const std::string& glob, const std::string& path) {
 }
 bool is_literal(const std::string& glob) {
   return glob.find_first_of("*?[\\") == std::string::npos;
-}
-
-// By dataset, the path of its object: the paths of all its hard links.
-using PathsOf = std::map<std::string, std::vector<std::string>>;
-
-PathsOf paths_of_datasets(const Tree& tree) {
-  PathsOf paths_of;
-  for (const Link& link : tree.links())
-    if (link.type == H5L_TYPE_HARD && tree.objects()[link.target].kind == Object::Kind::dataset)
-      paths_of[tree.objects()[link.target].path].push_back(tree.path(link));
-  return paths_of;
 }
 
 // For a pattern that matches nothing: paths begin with a slash, which is easily forgotten.

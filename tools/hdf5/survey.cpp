@@ -129,11 +129,8 @@ std::optional<std::uint64_t> declared_fill(const Dataset& dataset) {
 
 std::optional<std::uint64_t> default_fill_in(const Values& values) {
   const auto bits = bits_in(values.field.dtype, kNetcdfFill);
-  const std::uint64_t size = size_of(values.field.dtype);
-  const ConstBytes data = values.data.bytes();
-  for (std::uint64_t at = 0; bits.ok() && at < data.size(); at += size)
-    if (bits_at(values.field.dtype, data.data() + at) == *bits) return *bits;
-  return std::nullopt;
+  const bool occurs = bits.ok() && value_range(values.field, values.data.bytes(), *bits, host()).fill != 0;
+  return occurs ? std::optional(*bits) : std::nullopt;
 }
 
 Result<Survey> survey(const Dataset& dataset, const ChunkGrid& grid, const std::vector<std::uint64_t>& chunks,

@@ -82,6 +82,14 @@ std::string Tree::path(const Link& link) const {
   return (parent == "/" ? "" : parent) + "/" + link.name;
 }
 
+PathsOf paths_of_datasets(const Tree& tree) {
+  PathsOf paths_of;
+  for (const Link& link : tree.links())
+    if (link.type == H5L_TYPE_HARD && tree.objects()[link.target].kind == Object::Kind::dataset)
+      paths_of[tree.objects()[link.target].path].push_back(tree.path(link));
+  return paths_of;
+}
+
 Result<Tree> Tree::read(hid_t file) {
   Tree tree;
   HOMZ_ASSIGN(const Handle root, own(H5Gopen2(file, "/", H5P_DEFAULT), "open the root group"));

@@ -4,6 +4,7 @@
 #include <hdf5.h>
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -47,6 +48,10 @@ class Tree {
   std::vector<Link> links_;
   std::unordered_map<haddr_t, std::size_t> by_address_;
 };
+
+// By dataset, the path of its object: the paths of all its hard links, that one first.
+using PathsOf = std::map<std::string, std::vector<std::string>>;
+PathsOf paths_of_datasets(const Tree& tree);
 
 // The address that identifies an object within its file.
 Result<haddr_t> address_of(hid_t object);

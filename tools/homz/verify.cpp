@@ -198,7 +198,8 @@ class Hdf5Verification {
     verdict.original_bytes = original->field.bytes();
     if (b.compressed) verdict.compressed_bytes = b.stored_bytes;
     auto declared = decoded->fill_bits ? decoded->fill_bits : original->fill_bits;
-    if (!declared && !b.compressed) declared = hdf5::default_fill_in(*original);  // as compress does
+    const bool seeks_default = task_.fill.policy == hdf5::Fill::Policy::automatic && !b.compressed;
+    if (seeks_default && !declared) declared = hdf5::default_fill_in(*original);  // as compress does
     const auto fill_bits = fill_of(original->field.dtype, declared);
     const Pair pair{original->field, original->data.bytes(), decoded->data.bytes()};
     HOMZ_TRY(judge(pair, promise_of(b, fill_bits), task_.threads, &verdict).within(printable(a.path)));
